@@ -301,6 +301,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     if path.as_os_str() == "-" {
         return penstock_files::read_stdin(penstock_files::TEXT).context("cannot read standard input");
     }
+    crate::near::there(path)?;
     let cannot = || format!("cannot read {}", path.display());
     penstock_files::read(path, penstock_files::TEXT).map_err(anyhow::Error::msg).with_context(cannot)
 }

@@ -18,7 +18,10 @@ pub struct Args {
     /// The runs to compare
     #[arg(required = true, value_name = "RUN")]
     after: Vec<PathBuf>,
-    /// Print the figures as JSON
+    /// Print every figure, those too that are equal or differ by chance
+    #[arg(long)]
+    all: bool,
+    /// Print all figures as JSON
     #[arg(long)]
     json: bool,
     /// Write a page with both curves in one picture (of several runs, one page each, numbered)
@@ -28,6 +31,7 @@ pub struct Args {
 
 /// The runs a path names: a run folder, or those in it in the order of their names.
 fn runs(path: &Path) -> Result<Vec<Folder>> {
+    crate::near::there(path)?;
     if path.is_file() || path.join("record.json").is_file() {
         return Ok(vec![Folder::read(path).map_err(anyhow::Error::msg)?]);
     }
@@ -70,7 +74,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
                 path.display()
             );
         }
-        differs |= rows.iter().any(|r| r.verdict == "differs");
+        differs |= rows.iter().any(|r| r.verdict == compare::Verdict::Differs);
         if let Some(file) = &args.html {
             let file = match args.after.len() {
                 1 => file.clone(),
@@ -80,13 +84,19 @@ pub fn main(args: &Args) -> Result<ExitCode> {
                 .map_err(|e| anyhow::anyhow!("{}: {e}", file.display()))?;
         }
         if args.json {
-            all.push(serde_json::json!({"before": before.name, "after": after.name, "rows": rows}));
+            all.push(serde_json::json!({
+                "before": before.name,
+                "after": after.name,
+                "tally": compare::Tally::of(&rows),
+                "advice": compare::advice(before.runs.len(), after.runs.len()),
+                "rows": rows,
+            }));
         } else {
-            crate::show(&compare::text(&before.name, &after.name, &rows))?;
+            crate::show(&compare::text(&before.name, &after.name, &rows, args.all))?;
         }
     }
     if args.json {
-        crate::print(&format!("{}\n", serde_json::to_string_pretty(&all)?))?;
+        crate::json(&all)?;
     }
     Ok(ExitCode::from(u8::from(differs)))
 }

@@ -5,7 +5,7 @@
 
 use anyhow::{Context as _, Result, bail, ensure};
 use include_dir::{Dir, include_dir};
-use penstock_lab::experiment::{self, Experiment, meant};
+use penstock_lab::experiment::{self, Experiment};
 use penstock_measure::table::{Align, Table};
 use penstock_model::Diagnostic;
 use serde_json::json;
@@ -28,8 +28,8 @@ const FIRST: &str = "home-line";
 pub struct Args {
     /// Print the text of this example
     name: Option<String>,
-    /// Print the list as JSON
-    #[arg(long, conflicts_with = "name")]
+    /// Print the list, or the example with its text, as JSON
+    #[arg(long)]
     json: bool,
 }
 
@@ -46,8 +46,8 @@ pub struct NewArgs {
     /// Show which templates there are
     #[arg(long, conflicts_with_all = ["template", "file"])]
     list: bool,
-    /// Print the list as JSON
-    #[arg(long, requires = "list")]
+    /// Print the list, or what was written, as JSON
+    #[arg(long)]
     json: bool,
 }
 
@@ -103,7 +103,7 @@ fn find(name: &str) -> Result<Example> {
         return Ok(all.into_iter().nth(at).expect("it is in the list"));
     }
     let names: Vec<&str> = all.iter().map(|e| e.name.as_str()).collect();
-    let near = meant(wanted, &names).map(|n| format!("did you mean {n}? ")).unwrap_or_default();
+    let near = crate::near::name(wanted, &names);
     bail!("there is no example \"{name}\"; {near}penstock examples lists them")
 }
 
@@ -159,7 +159,13 @@ pub fn inside(path: &str) -> Result<String, String> {
 /// `penstock examples`.
 pub fn main(args: &Args) -> Result<ExitCode> {
     if let Some(name) = &args.name {
-        crate::print(find(named(Path::new(name)).unwrap_or(name))?.text)?;
+        let example = find(named(Path::new(name)).unwrap_or(name))?;
+        match args.json {
+            true => {
+                crate::json(&json!({ "name": example.name, "title": example.title(), "text": example.text }))?
+            }
+            false => crate::print(example.text)?,
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let examples = all();
@@ -187,7 +193,7 @@ fn listed(examples: &[Example], folder: &str) -> Result<()> {
         json!({ "name": name, "title": e.title() })
     };
     let rows: Vec<_> = examples.iter().map(row).collect();
-    crate::print(&format!("{}\n", serde_json::to_string_pretty(&rows)?))
+    crate::json(&rows)
 }
 
 /// `penstock new`.
@@ -205,7 +211,7 @@ pub fn new(args: &NewArgs) -> Result<ExitCode> {
     let wanted = args.template.as_deref().unwrap_or(FIRST);
     let names: Vec<&str> = templates.iter().map(|e| &e.name[TEMPLATES.len()..]).collect();
     let Some(at) = names.iter().position(|n| *n == wanted) else {
-        let near = meant(wanted, &names).map(|n| format!("did you mean {n}? ")).unwrap_or_default();
+        let near = crate::near::name(wanted, &names);
         bail!("there is no template \"{wanted}\"; {near}there is {}", names.join(", "));
     };
     let file = match &args.file {
@@ -236,7 +242,16 @@ pub fn new(args: &NewArgs) -> Result<ExitCode> {
     }
     for (path, text) in &files {
         penstock_files::replace(path, text).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
-        crate::show(&format!("{}\n", path.display()))?;
+        if !args.json {
+            crate::show(&format!("{}\n", path.display()))?;
+        }
+    }
+    if args.json {
+        let written: Vec<_> = files.iter().map(|(path, _)| path.display().to_string()).collect();
+        crate::json(
+            &json!({ "template": wanted, "experiment": file.display().to_string(), "written": written }),
+        )?;
+        return Ok(ExitCode::SUCCESS);
     }
     crate::show(&format!("\nNext:  penstock run {}\n", file.display()))?;
     Ok(ExitCode::SUCCESS)

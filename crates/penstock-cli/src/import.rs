@@ -5,6 +5,7 @@ use anyhow::{Context as _, Result};
 use penstock_machine::Machine;
 use penstock_machine::import::{Import, Text, experiment, import};
 use penstock_machine::script::{self, Kept, Script};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -24,6 +25,9 @@ pub struct Args {
     /// Print a fragment of an experiment file: [host.NAME]
     #[arg(long, value_name = "NAME")]
     toml: Option<String>,
+    /// Print commands (or the fragment) and notes as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Prints commands, or carries them out. Notes go to standard error; they are no failure.
@@ -31,27 +35,51 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     let texts = if args.files.is_empty() { live()? } else { read(&args.files)? };
     if let Some(name) = &args.toml {
         let fragment = experiment(name, &texts, kernel()?).map_err(anyhow::Error::msg)?;
-        for note in &fragment.notes {
-            crate::say(&format!("note: {note}"));
+        match args.json {
+            true => crate::json(&json!({ "host": name, "toml": fragment.text, "notes": fragment.notes }))?,
+            false => {
+                tell(&fragment.notes);
+                crate::print(&fragment.text)?;
+            }
         }
-        crate::print(&fragment.text)?;
         return Ok(ExitCode::SUCCESS);
     }
     let imported = import(&texts, kernel()?).map_err(anyhow::Error::msg)?;
-    for note in &imported.notes {
-        crate::say(&format!("note: {note}"));
+    if !args.json {
+        tell(&imported.notes);
     }
+    let mut answer = json!({ "commands": imported.commands, "notes": imported.notes });
+    let mut status = 0;
     match &args.state {
-        Some(state) => return make(&Machine::new(state, kernel()?), &imported),
+        Some(state) => {
+            let made = make(&Machine::new(state, kernel()?), &imported)?;
+            status = made.0;
+            answer["state"] = state.display().to_string().into();
+            answer["status"] = status.into();
+            answer["stderr"] = made.1.clone().into();
+            if !args.json {
+                crate::complain(&made.1);
+            }
+        }
+        None if args.json => {}
         None => crate::print(&imported.commands.iter().map(|c| format!("{c}\n")).collect::<String>())?,
     }
-    Ok(ExitCode::SUCCESS)
+    if args.json {
+        crate::json(&answer)?;
+    }
+    Ok(ExitCode::from(status))
+}
+
+fn tell(notes: &[String]) {
+    for note in notes {
+        crate::say(&format!("note: {note}"));
+    }
 }
 
 /// The commands of files that hold what tc printed.
 pub fn from(files: &[String]) -> Result<ExitCode> {
     anyhow::ensure!(!files.is_empty(), "penstock tc dump --from [DEV=]FILE…: which files?");
-    main(&Args { files: files.to_vec(), state: None, toml: None })
+    main(&Args { files: files.to_vec(), state: None, toml: None, json: false })
 }
 
 fn read(files: &[String]) -> Result<Vec<Text>> {
@@ -104,11 +132,11 @@ fn live() -> Result<Vec<Text>> {
     Ok(texts)
 }
 
-fn make(machine: &Machine, imported: &Import) -> Result<ExitCode> {
+/// The exit status of the commands, and what they said on standard error.
+fn make(machine: &Machine, imported: &Import) -> Result<(u8, String)> {
     let script =
         Script { text: imported.commands.join("\n"), name: "import".to_owned(), ..Script::default() };
     let mut kept = Kept::default();
     let status = script::run(machine, &script, &mut kept).map_err(anyhow::Error::msg)?;
-    crate::complain(&kept.stderr);
-    Ok(ExitCode::from(status as u8))
+    Ok((status as u8, kept.stderr))
 }

@@ -14,6 +14,9 @@ pub struct Args {
     /// Which Linux it is
     #[arg(long, default_value = "6.12")]
     profile: String,
+    /// Print where it is as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// What a virtual machine's own run takes.
@@ -33,13 +36,27 @@ pub fn main(args: &Args) -> Result<ExitCode> {
             penstock_kernel::boot::KERNEL
         );
     }
+    let found = |path: &std::path::Path| {
+        let bytes = std::fs::metadata(path).map_or(0, |m| m.len());
+        serde_json::json!({ "profile": build::PROFILE, "there": true, "path": path.display().to_string(), "bytes": bytes })
+    };
+    if args.what == "status" && args.json {
+        crate::json(&match penstock_kernel::boot::find() {
+            Ok(path) => found(&path),
+            Err(why) => serde_json::json!({ "profile": build::PROFILE, "there": false, "why": why }),
+        })?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if args.what == "status" {
         crate::print(&format!("{}\n", build::status()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let path =
         build::build(&mut |step| crate::say(&format!("penstock: {step} …"))).map_err(anyhow::Error::msg)?;
-    crate::print(&format!("{}\n", path.display()))?;
+    match args.json {
+        true => crate::json(&found(&path))?,
+        false => crate::print(&format!("{}\n", path.display()))?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 

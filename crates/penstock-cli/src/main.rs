@@ -11,6 +11,7 @@ mod import;
 mod kernel;
 mod machine;
 mod manual;
+mod near;
 mod packetdrill;
 mod queues;
 mod replay;
@@ -22,7 +23,6 @@ mod study;
 mod sweep;
 mod traffic;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use penstock_measure::text::visible;
 use std::ffi::OsString;
@@ -122,39 +122,12 @@ fn main() -> ExitCode {
     let done = match machine::called(&args) {
         Some(words) if machine::asks_for_dump(&args, &words) => machine::dump(&words[2..]),
         Some(words) => machine::main(&words),
-        None => verb(Cli::try_parse_from(args).unwrap_or_else(|error| meant(error).exit())),
+        None => verb(Cli::try_parse_from(&args).unwrap_or_else(|error| near::line(error, &args).exit())),
     };
     done.unwrap_or_else(|error| {
         say(&format!("penstock: {error:#}"));
         ExitCode::from(2)
     })
-}
-
-/// An unknown verb with those that were probably meant: clap's own measure takes `rnu` for nothing known, and offers verbs that are hidden.
-fn meant(mut error: clap::Error) -> clap::Error {
-    if error.kind() != ErrorKind::InvalidSubcommand {
-        return error;
-    }
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
-    let command = Cli::command();
-    let verbs = command.get_subcommands().filter(|v| !v.is_hide_set()).map(clap::Command::get_name);
-    let verbs: Vec<&str> = verbs.collect();
-    // A file alone is an experiment.
-    let near = match word.ends_with(".toml") || word.starts_with("example:") {
-        true => Some(format!("run {word}")),
-        false => penstock_lab::experiment::meant(word, &verbs).map(str::to_owned),
-    };
-    let near = match (near, error.remove(ContextKind::SuggestedSubcommand)) {
-        (Some(near), _) => vec![near],
-        (None, Some(ContextValue::Strings(clap))) => {
-            clap.into_iter().filter(|verb| verbs.contains(&verb.as_str())).collect()
-        }
-        _ => Vec::new(),
-    };
-    if !near.is_empty() {
-        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(near));
-    }
-    error
 }
 
 fn verb(cli: Cli) -> anyhow::Result<ExitCode> {
@@ -199,6 +172,11 @@ fn print(text: &str) -> anyhow::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// A value as JSON, for another program.
+fn json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    print(&format!("{}\n", serde_json::to_string_pretty(value)?))
 }
 
 /// The same for people: what comes from a file cannot command the terminal.

@@ -78,8 +78,9 @@ pub fn man(args: &ManArgs, command: Command) -> Result<ExitCode> {
     let Some((_, text)) = pages.iter().find(|(name, _)| *name == wanted) else {
         let verbs: Vec<&str> = pages.iter().filter_map(|(name, _)| name.strip_prefix("penstock-")).collect();
         bail!(
-            "there is no page of \"{}\"; there is {}",
+            "there is no page of \"{}\"; {}there is {}",
             args.verb.as_deref().unwrap_or_default(),
+            crate::near::name(args.verb.as_deref().unwrap_or_default(), &verbs),
             verbs.join(", ")
         );
     };

@@ -49,6 +49,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         };
         defines.push((name.to_owned(), value.to_owned()));
     }
+    args.files.iter().try_for_each(|path| crate::near::there(path))?;
     // All is read first: what scripts do then reaches no file.
     let read: Vec<_> = args.files.iter().map(|path| (path, one(path, &defines, args))).collect();
     penstock_files::confine(&[]);

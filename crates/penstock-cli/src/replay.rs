@@ -62,6 +62,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     let bytes = if standard {
         penstock_files::read_stdin(penstock_files::LARGE).context("cannot read standard input")?
     } else {
+        crate::near::there(&args.spec)?;
         penstock_files::read(&args.spec, penstock_files::LARGE)
             .map_err(anyhow::Error::msg)
             .with_context(|| format!("cannot read {}", args.spec.display()))?

@@ -97,7 +97,10 @@ pub fn bar(what: &str) -> ProgressBar {
 pub fn main(args: &Args) -> Result<ExitCode> {
     let read = match examples::named(&args.file) {
         Some(name) => examples::load(name)?,
-        None => experiment::load_with(&args.file, &args.allow_path),
+        None => {
+            crate::near::there(&args.file)?;
+            experiment::load_with(&args.file, &args.allow_path)
+        }
     };
     let experiment = match read {
         Ok(experiment) => experiment,

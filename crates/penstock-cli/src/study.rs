@@ -50,6 +50,11 @@ pub struct Args {
 /// Lists or runs.
 pub fn main(args: &Args) -> Result<ExitCode> {
     let Some(name) = &args.name else {
+        if args.json {
+            let row = |s: &Study| serde_json::json!({ "name": s.name, "source": s.source, "experiments": s.experiments() });
+            crate::json(&LIST.iter().map(row).collect::<Vec<_>>())?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let mut text = String::new();
         for study in LIST {
             text.push_str(&format!(
@@ -64,7 +69,11 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     };
     let Some(study) = Study::find(name) else {
         let names: Vec<&str> = LIST.iter().map(|s| s.name).collect();
-        anyhow::bail!("there is no study \"{name}\"; there is {}", names.join(", "));
+        anyhow::bail!(
+            "there is no study \"{name}\"; {}there is {}",
+            crate::near::name(name, &names),
+            names.join(", ")
+        );
     };
     let ask = |progress| Matrix {
         only: args.id.as_deref(),

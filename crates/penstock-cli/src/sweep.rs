@@ -86,8 +86,11 @@ pub fn main(args: &Args) -> Result<ExitCode> {
             let (text, file) = examples::text(name)?;
             Plan::new(text, &file, &examples::inside, &wishes)
         }
-        None => Opened::new(&args.file, &args.allow_path)
-            .and_then(|file| Plan::new(&file.text, &file.name, &|path| file.file(path), &wishes)),
+        None => {
+            crate::near::there(&args.file)?;
+            Opened::new(&args.file, &args.allow_path)
+                .and_then(|file| Plan::new(&file.text, &file.name, &|path| file.file(path), &wishes))
+        }
     };
     let plan = match planned {
         Ok(plan) => plan,

@@ -18,7 +18,7 @@ fn span(text: &str) -> Result<Span, String> {
     if text.ends_with(|c: char| c.is_ascii_digit() || c == '.') {
         return Err(format!("it has no unit: write {text}s or {text}ms"));
     }
-    Span::parse(text)
+    Span::parse(text).map_err(|_| "it is no time: write 10s, 500ms or 20us".to_owned())
 }
 
 /// What `penstock send` takes.
@@ -241,12 +241,18 @@ pub struct EchoArgs {
     /// Stop after this time [default: never]
     #[arg(long = "for", value_parser = span, value_name = "TIME")]
     long: Option<Span>,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Answers.
 pub fn echo(args: &EchoArgs) -> Result<ExitCode> {
     let count = traffic::echo(args.port, args.long).map_err(anyhow::Error::msg)?;
-    crate::print(&format!("answered {count} datagrams\n"))?;
+    match args.json {
+        true => crate::print(&format!("{}\n", serde_json::json!({ "answered_packets": count })))?,
+        false => crate::print(&format!("answered {count} datagrams\n"))?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -202,7 +202,7 @@ fn a_capture_goes_by_the_device_that_is_meant() {
 fn options_that_are_not_here_are_named_before_the_run() {
     let place = Place::new("options");
     for (run, said) in [
-        ("iperf3 -c b --bidir", "iperf3: --bidir is not simulated: write two [[app]]s, one of them with -R"),
+        ("iperf3 -c b --sctp", "iperf3: --sctp is not simulated: there is no SCTP"),
         ("ping -I eth0 b", "ping: -I is not simulated: routes and rules choose the address and the device"),
     ] {
         place.put("x.toml", &format!("{LINE}[[app]]\non = \"a\"\nrun = \"{run}\"\n"));

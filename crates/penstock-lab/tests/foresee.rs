@@ -142,10 +142,10 @@ fn a_warning_that_did_not_come_true_fails_nothing() {
 
 #[test]
 fn rates_in_bytes_are_told() {
-    let text = PAIR.replace("10mbit", "10Mbps") + &app("a", "ping -c 1 10.0.0.2");
+    let text = PAIR.replace("10mbit", "10mbps") + &app("a", "ping -c 1 10.0.0.2");
     let (warnings, outcome) = told(&text);
     let want =
-        "8: warning: 10Mbps is 80 Mbit/s: tc's bps are bytes per second | write 10mbit where bits are meant";
+        "8: warning: 10mbps is 80 Mbit/s: tc's bps are bytes per second | write 10mbit where bits are meant";
     assert_eq!(warnings, [want]);
     assert!(outcome.record.succeeded());
 }

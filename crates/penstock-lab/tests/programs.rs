@@ -118,3 +118,106 @@ fn ssh_is_refused_at_its_place() {
     let each = refused("each = \"1..2\"\non = \"u{n}\"\nrun = \"sleep {n}; ssh u1 true\"");
     assert_eq!(each, [format!("ssh.toml:9: {said}"), format!("ssh.toml:9: {said}")]);
 }
+
+/// An iperf3 3.18 client and its server as apps; each one's output.
+fn iperf3(options: &str) -> (String, String) {
+    let text = format!(
+        "duration = \"8s\"\n[host.a]\neth0 = \"10.0.0.1/24\"\n[host.b]\neth0 = \"10.0.0.2/24\"\n\
+         [[link]]\nends = [\"a:eth0\", \"b:eth0\"]\nrate = \"10mbit\"\ndelay = \"5ms\"\n\
+         [[app]]\non = \"b\"\nrun = \"iperf3 -s\"\n[[app]]\non = \"a\"\nrun = \"iperf3 -c 10.0.0.2 {options}\"\nat = \"1s\"\n"
+    );
+    let parsed = experiment::parse(&text, "iperf3.toml").unwrap_or_else(|d| panic!("{}", d[0]));
+    let outcome = run(&parsed, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} });
+    let outcome = outcome.unwrap_or_else(|d| panic!("{}", d[0]));
+    assert_eq!(outcome.record.apps[1].exit, Some(0), "{options}: {}", outcome.outputs[1]);
+    (outcome.outputs[1].clone(), outcome.outputs[0].clone())
+}
+
+/// The Mbit/s of the line that begins and ends so.
+fn mbits(text: &str, begins: &str, ends: &str) -> f64 {
+    let line = text.lines().find(|l| l.starts_with(begins) && l.trim_end().ends_with(ends));
+    let line = line.unwrap_or_else(|| panic!("no line {begins} … {ends}: {text}"));
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let unit = words.iter().position(|w| w.ends_with("bits/sec")).unwrap();
+    assert_eq!(words[unit], "Mbits/sec", "{line}");
+    words[unit - 1].parse().unwrap()
+}
+
+#[test]
+fn both_directions_of_an_iperf3_share_nothing_but_the_control_connection() {
+    for (options, each) in [("-t 4 --bidir", 8.5..9.7), ("-t 4 --bidir -u -b 3M", 2.9..3.1)] {
+        let (client, server) = iperf3(options);
+        for (id, role) in [("[  5]", "TX-C"), ("[  7]", "RX-C")] {
+            let rate = mbits(&client, &format!("{id}[{role}]   0.00-"), "receiver");
+            assert!(each.contains(&rate), "{options} {role}: {client}");
+            assert!(mbits(&client, &format!("{id}[{role}]   0.00-"), "sender") >= rate * 0.98, "{client}");
+        }
+        assert!(client.contains("\n[ ID][Role] Interval           Transfer     Bitrate  "), "{client}");
+        assert!(server.contains("[  5][RX-S]") && server.contains("[TX-S]   0.00-"), "{server}");
+        assert!(server.ends_with("Server listening on 5201 (test #2)\n-----------------------------------------------------------\n"), "{server}");
+        // The server tells of each direction what it knows itself.
+        assert_eq!(
+            server.matches(" receiver\n").count() + server.matches(" sender\n").count(),
+            2,
+            "{server}"
+        );
+    }
+}
+
+#[test]
+fn an_iperf3_gives_the_client_what_its_server_printed() {
+    let (client, server) = iperf3("-t 2 --get-server-output");
+    let said = client.split("\nServer output:\n").nth(1).unwrap().split("\n\niperf Done.").next().unwrap();
+    assert!(
+        said.starts_with("-----") && said.contains("(test #1)") && said.ends_with("receiver\n"),
+        "{client}"
+    );
+    assert!(server.starts_with(said), "{server}");
+    assert_eq!(server.matches("receiver").count(), 1, "{server}");
+    let (client, _) = iperf3("-t 2 -J --get-server-output");
+    let json: serde_json::Value = serde_json::from_str(&client).unwrap();
+    assert!(json["server_output_text"].as_str().unwrap().contains("Accepted connection from 10.0.0.1"));
+    assert_eq!(
+        (&json["start"]["version"], &json["start"]["test_start"]["bidir"]),
+        (&"iperf 3.18".into(), &0.into())
+    );
+    assert_eq!(json["intervals"][0]["streams"][0]["pmtu"], 1500);
+    let rate = json["end"]["sum_received"]["bits_per_second"].as_f64().unwrap();
+    assert!((8.5e6..9.7e6).contains(&rate), "{rate}");
+    // What the receiver took is not longer than the sender and the way.
+    let time = |name: &str| json["end"][name]["end"].as_f64().unwrap();
+    assert!(time("sum_received") >= time("sum_sent") && time("sum_received") < time("sum_sent") + 1.0);
+}
+
+#[test]
+fn the_stream_of_an_iperf3_is_a_line_for_each_event() {
+    let (client, _) = iperf3("-t 3 --json-stream");
+    let events: Vec<serde_json::Value> =
+        client.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect();
+    let names: Vec<&str> = events.iter().map(|e| e["event"].as_str().unwrap()).collect();
+    assert_eq!(names, ["start", "interval", "interval", "interval", "end"]);
+    let (whole, _) = iperf3("-t 3 -J");
+    let whole: serde_json::Value = serde_json::from_str(&whole).unwrap();
+    assert_eq!(events[0]["data"], whole["start"]);
+    assert_eq!(events[2]["data"], whole["intervals"][1]);
+    assert_eq!(events[4]["data"], whole["end"]);
+    let (u, _) = iperf3("-u -b 2M -t 2 -P 4 -R -J");
+    let u: serde_json::Value = serde_json::from_str(&u).unwrap();
+    let ids: Vec<i64> =
+        u["start"]["connected"].as_array().unwrap().iter().map(|c| c["socket"].as_i64().unwrap()).collect();
+    assert_eq!(ids, [5, 7, 9, 12]);
+    assert_eq!(u["end"]["sum_received"]["sender"], false);
+}
+
+#[test]
+fn an_iperf3_in_a_script_writes_its_log() {
+    let text = "duration = \"8s\"\n[host.a]\neth0 = \"10.0.0.1/24\"\n[host.b]\neth0 = \"10.0.0.2/24\"\n\
+         [[link]]\nends = [\"a:eth0\", \"b:eth0\"]\nrate = \"10mbit\"\ndelay = \"5ms\"\n\
+         [[app]]\non = \"b\"\nrun = \"iperf3 -s\"\n[[app]]\non = \"a\"\nat = \"1s\"\nrun = '''\n\
+         iperf3 -c 10.0.0.2 -t 1 --logfile i3.log\necho $?\ngrep -c receiver i3.log\n\
+         iperf3 -c 10.0.0.2 -t 1 --logfile=i3.log\ngrep -c receiver i3.log\n'''\n";
+    let parsed = experiment::parse(text, "log.toml").unwrap_or_else(|d| panic!("{}", d[0]));
+    let outcome = run(&parsed, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} });
+    let outcome = outcome.unwrap_or_else(|d| panic!("{}", d[0]));
+    assert_eq!(outcome.outputs[1], "0\n1\n2\n");
+}

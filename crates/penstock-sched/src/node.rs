@@ -407,6 +407,10 @@ impl Node {
     pub fn dump_at(&self, now: Time) -> Options {
         self.qdisc.dump_at(now)
     }
+    /// [`Qdisc::marks`].
+    pub fn marks(&self) -> Option<u64> {
+        self.qdisc.marks()
+    }
     /// The kind's own counters.
     pub fn xstats(&self, now: Time) -> Option<Options> {
         self.qdisc.xstats(now)

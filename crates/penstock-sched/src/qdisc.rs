@@ -272,6 +272,10 @@ pub trait Qdisc: Send {
         let _ = now;
         None
     }
+    /// Packets that it has marked with ECN's congestion mark by its own count; `None` for a kind that never marks.
+    fn marks(&self) -> Option<u64> {
+        None
+    }
     /// The sentence 6.12 adds to the last change that succeeded (or to the making), for tc to print as a warning.
     fn take_warning(&mut self) -> Option<String> {
         None

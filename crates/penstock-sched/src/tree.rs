@@ -34,6 +34,21 @@ struct Place {
     parent: Handle,
 }
 
+/// What a qdisc has counted, and which it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Counters {
+    /// Kind.
+    pub kind: &'static str,
+    /// Its handle.
+    pub handle: Handle,
+    /// [`Handle::ROOT`] or the class it is in.
+    pub parent: Handle,
+    /// Counters, with `qlen` and `backlog` as of now.
+    pub stats: Stats,
+    /// Packets it has marked by its own count; `None` for a kind that never marks.
+    pub marks: Option<u64>,
+}
+
 /// A device's qdiscs.
 #[repr(C)]
 pub struct Tree {
@@ -392,9 +407,15 @@ impl Tree {
     pub fn dump_qdiscs(&self, now: Time) -> Vec<QdiscDump> {
         self.dump_all(false, now)
     }
-    /// Kind, handle and counters of the same, in the same order: what a sample asks for, with nothing made beside.
-    pub fn counters(&self, now: Time) -> Vec<(&'static str, Handle, Stats)> {
-        self.each(false, |node, _| (node.kind(), node.handle, node.stats_at(now)))
+    /// What a sample asks of the same, in the same order, with nothing made beside.
+    pub fn counters(&self, now: Time) -> Vec<Counters> {
+        self.each(false, |node, _| Counters {
+            kind: node.kind(),
+            handle: node.handle,
+            parent: node.parent,
+            stats: node.stats_at(now),
+            marks: node.marks(),
+        })
     }
     /// The same with those the kernel hides unless asked (`invisible`): the qdiscs it put into classes of itself.
     pub fn dump_invisible(&self, now: Time) -> Vec<QdiscDump> {
@@ -417,9 +438,13 @@ impl Tree {
     }
     /// All classes of all qdiscs in the kernel's order, looked at from outside: nobody notices.
     pub fn dump_classes(&self, now: Time) -> Vec<ClassDump> {
+        self.dump_classes_of(now, &|_| true)
+    }
+    /// The same of the kinds that are wanted: others are not looked at.
+    pub fn dump_classes_of(&self, now: Time, wanted: &dyn Fn(&str) -> bool) -> Vec<ClassDump> {
         let classes = |node: &Node, _: u32| {
             let mut dumps = Vec::new();
-            let Some(classes) = node.classes() else { return (dumps, false) };
+            let Some(classes) = node.classes().filter(|_| wanted(node.kind())) else { return (dumps, false) };
             classes.walk(now, &mut |dump| dumps.push(dump));
             (dumps, classes.ends_dump())
         };

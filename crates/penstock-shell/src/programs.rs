@@ -12,9 +12,10 @@ use crate::limits::Guard;
 use crate::serve::{Ask, Launched, Request, gone};
 use crate::time::{Instant, sleep, sleep_until};
 use crate::{line, tools};
-use bashkit::{Builtin, BuiltinContext, ControlFlow, ExecResult, Result, async_trait};
+use bashkit::{Builtin, BuiltinContext, ControlFlow, ExecResult, FileSystem, Result, async_trait};
 use penstock_host::Output;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -113,6 +114,20 @@ impl Drop for UnderWay {
     }
 }
 
+/// The file that an iperf3 writes in place of its standard output.
+fn log_file(words: &[String]) -> Option<&str> {
+    let from = penstock_lang::ip::netns_exec(words).map_or(0, |(_, at)| at);
+    let words = &words[from..];
+    if words.first().is_none_or(|name| name != "iperf3") {
+        return None;
+    }
+    let at = words.iter().position(|w| w == "--logfile" || w.starts_with("--logfile="))?;
+    match words[at].strip_prefix("--logfile=") {
+        Some(file) => Some(file),
+        None => words.get(at + 1).map(String::as_str),
+    }
+}
+
 /// One of [`NAMES`].
 pub(crate) struct Launch {
     pub(crate) name: String,
@@ -158,20 +173,35 @@ impl Launch {
     }
 }
 
+/// Where a script stands: its files and its folder.
+pub(crate) type Place = (Arc<dyn FileSystem>, PathBuf);
+
 impl Launch {
     /// Begins a program with these words and waits for its end; `None` where the machine does not run it.
-    pub(crate) async fn run(&self, words: Vec<String>) -> Option<ExecResult> {
+    pub(crate) async fn run(&self, words: Vec<String>, (fs, folder): Place) -> Option<ExecResult> {
+        let log = log_file(&words).map(|file| folder.join(file));
         let limit = self.guard.sleepers.state().limit.take();
         let shells = self.guard.end();
         let end = limit.map(|(end, _)| end).into_iter().chain(shells).min();
         let (reply, mut answer) = channel();
         let _ = self.ask.requests.send(Request::Launch { words, at: self.ask.now(), reply });
-        let (output, told) = match line::next(&mut answer, &self.ask.requests).await {
+        let (mut output, told) = match line::next(&mut answer, &self.ask.requests).await {
             Some(Launched::Runs(program)) => self.end_of(program, end).await,
             Some(Launched::Ended(output)) => (output, false),
             Some(Launched::Unknown) => return None,
             None => (gone(), false),
         };
+        if let Some(log) = log {
+            // As `fopen` with "a+": what is there stays.
+            let mut text = fs.read_file(&log).await.unwrap_or_default();
+            text.extend_from_slice(output.stdout.as_bytes());
+            match fs.write_file(&log, &text).await {
+                Ok(()) => output.stdout.clear(),
+                Err(why) => {
+                    output.stderr.push_str(&format!("iperf3: unable to write to {}: {why}\n", log.display()));
+                }
+            }
+        }
         let mut result = tools::result(output);
         if told && limit.is_some_and(|(_, own_status)| !own_status) {
             result.exit_code = TIMED_OUT;
@@ -190,7 +220,8 @@ impl Builtin for Launch {
     async fn execute(&self, ctx: BuiltinContext<'_>) -> Result<ExecResult> {
         let mut words = vec![self.name.clone()];
         words.extend(ctx.args.iter().map(|w| crate::marks::plain(w).into_owned()));
-        Ok(self.run(words).await.unwrap_or_else(|| tools::result(tools::refused(&self.name))))
+        let place = (Arc::clone(&ctx.fs), ctx.cwd.clone());
+        Ok(self.run(words, place).await.unwrap_or_else(|| tools::result(tools::refused(&self.name))))
     }
 }
 

@@ -99,8 +99,9 @@ impl Builtin for Network {
         words.extend(ctx.args.iter().map(|w| crate::marks::plain(w).into_owned()));
         if let Some(program) = programs::in_namespace(&words) {
             let (name, ask, guard) = (program.to_owned(), self.ask.clone(), Arc::clone(&self.guard));
+            let place = (Arc::clone(&ctx.fs), ctx.cwd.clone());
             // Where nobody runs it the machine has its word for that.
-            if let Some(result) = (programs::Launch { name, ask, guard }).run(words.clone()).await {
+            if let Some(result) = (programs::Launch { name, ask, guard }).run(words.clone(), place).await {
                 return Ok(result);
             }
         }

@@ -14,6 +14,7 @@ use crate::spec::HostId;
 use penstock_model::{Handle, Span, Time};
 use penstock_sched::sch::traits;
 use penstock_sched::traits::Classes;
+use penstock_sched::tree::Counters;
 use penstock_tcp::cc::INFINITE_SSTHRESH;
 use std::collections::BTreeMap;
 
@@ -22,6 +23,9 @@ const MAX_INSTANTS: usize = 65_536;
 /// Values of all series kept before the same (half a gigabyte), and the fewest instants that are then left.
 const MAX_VALUES: usize = 64 << 20;
 const FEWEST: usize = 64;
+/// Metrics of a flow, and what stands for a series that is not there yet.
+const SLOTS: usize = 15;
+const NO_PLACE: u32 = u32::MAX;
 
 /// What is sampled: the world, or what several cores have of it.
 pub(crate) struct View<'a> {
@@ -106,11 +110,13 @@ struct Watched {
     last: usize,
 }
 
-/// What a flow without a connection was like at the sample before.
+/// What a flow was like at the sample before.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 struct Still {
-    /// Sent, arrived, lost, marked.
-    packets: [u64; 4],
+    /// Sent, arrived, lost, marked; and what moved in its connection.
+    packets: [u64; 5],
+    /// It has a connection.
+    connected: bool,
     /// It was so at the sample before that, too.
     twice: bool,
 }
@@ -121,8 +127,8 @@ pub(crate) struct Sampler {
     set: SeriesSet,
     /// One-way delay sums at the sample before, by flow.
     owd: Vec<(i64, i64)>,
-    /// Where the series of each flow's `TCP_INFO` stand.
-    info: Vec<[Option<u32>; 8]>,
+    /// Where the series of each flow stand: they are entered with every sample, without a search.
+    places: Vec<[u32; SLOTS]>,
     /// Flows and devices (by machine and place) as they were at the sample before.
     still: Vec<Still>,
     devices: Vec<Vec<Watched>>,
@@ -140,7 +146,7 @@ impl Sampler {
             interval,
             set: SeriesSet::default(),
             owd: Vec::new(),
-            info: Vec::new(),
+            places: Vec::new(),
             still: Vec::new(),
             devices: Vec::new(),
             cursor: 0,
@@ -157,10 +163,14 @@ impl Sampler {
         for series in &mut set.series {
             let goes_on = match series.host {
                 // What TCP says of itself ends with its connection.
-                None => matches!(
-                    series.metric,
-                    Metric::Goodput | Metric::Bytes | Metric::Drops | Metric::Owd | Metric::Marks
-                ),
+                None => {
+                    let connected = self.still.get(series.key as usize).is_some_and(|s| s.connected);
+                    connected
+                        || matches!(
+                            series.metric,
+                            Metric::Goodput | Metric::Bytes | Metric::Drops | Metric::Owd | Metric::Marks
+                        )
+                }
                 // What was not there any more when its device was looked at last ended then.
                 Some(host) => {
                     let device =
@@ -184,7 +194,7 @@ impl Sampler {
         let at = self.set.times.len() - 1;
         let flows = view.flows();
         self.owd.resize(flows, (0, 0));
-        self.info.resize(flows, [None; 8]);
+        self.places.resize(flows, [NO_PLACE; SLOTS]);
         self.still.resize(flows, Still::default());
         for i in 0..flows {
             let (source, sink) = view.ends(i);
@@ -192,29 +202,40 @@ impl Sampler {
             let flow = &sink.meter.flows[i];
             let end = source.endpoint(source.meter.flows[i].socks[0]);
             let before = self.still[i];
-            let packets = [source.meter.flows[i].sent_packets, flow.arrived_packets, lost, marks];
+            let moves = end.map_or(0, penstock_tcp::Endpoint::moves);
+            let packets = [source.meter.flows[i].sent_packets, flow.arrived_packets, lost, marks, moves];
             // Its delay of the interval is once 0, before it is left alone.
-            let same = end.is_none() && before.packets == packets && at > 0;
+            let connected = end.is_some();
+            let same = before.connected == connected && before.packets == packets && at > 0;
             if same && before.twice {
                 continue;
             }
+            if before.connected && !connected {
+                // What its connection said of itself stood still until now.
+                for place in self.places[i][5..].iter().filter(|place| **place != NO_PLACE) {
+                    let series = &mut self.set.series[*place as usize];
+                    let last = series.values.last().copied().unwrap_or(0);
+                    self.values += (at - series.first).saturating_sub(series.values.len());
+                    series.values.resize((at - series.first).max(series.values.len()), last);
+                }
+            }
             let name = || format!("flow {}", flow.name);
-            self.put(None, i as u64, &name, Metric::Goodput, flow.goodput_bytes as i64);
-            self.put(None, i as u64, &name, Metric::Bytes, flow.received_bytes as i64);
-            self.put(None, i as u64, &name, Metric::Drops, lost as i64);
+            self.enter(i, 0, &name, Metric::Goodput, flow.goodput_bytes as i64);
+            self.enter(i, 1, &name, Metric::Bytes, flow.received_bytes as i64);
+            self.enter(i, 2, &name, Metric::Drops, lost as i64);
             if marks > 0 {
-                self.put(None, i as u64, &name, Metric::Marks, marks as i64);
+                self.enter(i, 3, &name, Metric::Marks, marks as i64);
             }
             let (sum, count) = flow.owd_total();
             let (sum_before, count_before) = self.owd[i];
             self.owd[i] = (sum, count);
             let mean = if count > count_before { (sum - sum_before) / (count - count_before) } else { 0 };
-            self.put(None, i as u64, &name, Metric::Owd, mean);
-            self.still[i] = Still { packets, twice: same };
+            self.enter(i, 4, &name, Metric::Owd, mean);
+            self.still[i] = Still { packets, connected, twice: same };
             if let Some(end) = end {
                 let info = end.info();
-                self.put(None, i as u64, &name, Metric::Cwnd, i64::from(info.cwnd));
-                self.put(None, i as u64, &name, Metric::Srtt, info.srtt.as_ns());
+                self.enter(i, 5, &name, Metric::Cwnd, i64::from(info.cwnd));
+                self.enter(i, 6, &name, Metric::Srtt, info.srtt.as_ns());
                 // Those that stand still for a whole connection are not kept until they move.
                 let more = [
                     (Metric::Ssthresh, i64::from(info.ssthresh), info.ssthresh < INFINITE_SSTHRESH),
@@ -227,15 +248,8 @@ impl Sampler {
                     (Metric::Retrans, info.total_retrans as i64, info.total_retrans > 0),
                 ];
                 for (n, (metric, value, moves)) in more.into_iter().enumerate() {
-                    match self.info[i][n] {
-                        Some(at) => self.extend(at as usize, value),
-                        None if moves => {
-                            let cursor = self.cursor;
-                            self.put(None, i as u64, &name, metric, value);
-                            self.info[i][n] = Some(self.cursor as u32 - 1);
-                            self.cursor = cursor;
-                        }
-                        None => {}
+                    if moves || self.places[i][7 + n] != NO_PLACE {
+                        self.enter(i, 7 + n, &name, metric, value);
                     }
                 }
             }
@@ -298,23 +312,33 @@ impl Sampler {
         if marked > 0 {
             self.put(host, key, &name, Metric::Marks, marked as i64);
         }
-        for (at, (kind, qdisc, s)) in device.tree.counters(now).into_iter().enumerate() {
-            // What the kernel has put into classes by itself has no handle of its own; the class shows it.
+        for (at, counted) in device.tree.counters(now).into_iter().enumerate() {
+            let Counters { kind, handle: qdisc, parent, stats: s, marks } = counted;
+            // What the kernel has put into classes by itself (the queues of mq) has no handle of its own. The class shows it, but for what it
+            // lost and marked.
             if at > 0 && handle(qdisc) == 0 {
+                let id = key | 3 << 36 | u64::from(handle(parent)) << 1;
+                let name = || format!("{} {kind} 0: in {parent}", device.name);
+                if let Some(marks) = marks.filter(|marks| *marks > 0) {
+                    self.put(host, id, &name, Metric::Marks, marks as i64);
+                }
+                self.put(host, id, &name, Metric::Drops, i64::from(s.drops));
                 continue;
             }
             let id = key | 1 << 36 | u64::from(handle(qdisc)) << 1;
             let name = || format!("{} {kind} {qdisc}", device.name);
+            // From the first mark on.
+            if let Some(marks) = marks.filter(|marks| *marks > 0) {
+                self.put(host, id, &name, Metric::Marks, marks as i64);
+            }
             self.put(host, id, &name, Metric::Bytes, s.bytes as i64);
             self.put(host, id, &name, Metric::Drops, i64::from(s.drops));
             self.put(host, id, &name, Metric::Backlog, i64::from(s.backlog));
             self.put(host, id, &name, Metric::Qlen, i64::from(s.qlen));
         }
-        for c in device.tree.dump_classes(now) {
-            // A flow that a qdisc holds at the moment, or the place of an inner qdisc, is nothing that was set up.
-            if matches!(traits(c.kind).classes, Classes::Flows | Classes::Inner) {
-                continue;
-            }
+        // A flow that a qdisc holds at the moment, or the place of an inner qdisc, is nothing that was set up.
+        let set_up = |kind: &str| !matches!(traits(kind).classes, Classes::Flows | Classes::Inner);
+        for c in device.tree.dump_classes_of(now, &set_up) {
             let id = key | 2 << 36 | u64::from(handle(c.classid)) << 1;
             let name = || format!("{} class {}", device.name, c.classid);
             let s = &c.stats;
@@ -335,6 +359,16 @@ impl Sampler {
         restless
     }
 
+    /// Enters one value of a flow; each of its metrics has a slot.
+    fn enter(&mut self, flow: usize, slot: usize, name: &dyn Fn() -> String, metric: Metric, value: i64) {
+        match self.places[flow][slot] {
+            NO_PLACE => {
+                self.put(None, flow as u64, name, metric, value);
+                self.places[flow][slot] = self.cursor as u32 - 1;
+            }
+            at => self.extend(at as usize, value),
+        }
+    }
     /// Enters one value; makes the series when there is none.
     fn put(&mut self, host: Option<HostId>, key: u64, name: &dyn Fn() -> String, metric: Metric, value: i64) {
         let at = self.set.times.len() - 1;
@@ -356,11 +390,13 @@ impl Sampler {
         let at = self.set.times.len() - 1;
         let series = &mut self.set.series[i];
         // An object that was away for a while (a class deleted and made again) stands still meanwhile.
-        let gap = at - series.first - series.values.len();
-        let last = series.values.last().copied().unwrap_or(0);
-        series.values.extend(std::iter::repeat_n(last, gap));
+        let (before, wanted) = (series.values.len(), at - series.first);
+        if before < wanted {
+            let last = series.values.last().copied().unwrap_or(0);
+            series.values.resize(wanted, last);
+        }
         series.values.push(value);
-        self.values += gap + 1;
+        self.values += wanted + 1 - before;
     }
 
     /// Gives up every second instant and doubles the interval.

@@ -34,6 +34,8 @@ pub(crate) struct Message {
     pub(crate) kind: u32,
     /// And the numbers with it.
     pub(crate) values: Vec<i64>,
+    /// And the words.
+    pub(crate) text: String,
 }
 
 /// One socket.
@@ -115,7 +117,7 @@ impl Sockets {
     }
     /// Keeps the contents of a datagram; answers the `seq` to send it with.
     pub(crate) fn note(&mut self, values: Vec<i64>) -> u64 {
-        self.notes.push(Message { kind: 0, values });
+        self.notes.push(Message { kind: 0, values, text: String::new() });
         self.notes.len() as u64 - 1
     }
 }

@@ -164,6 +164,14 @@ impl Study {
         }
     }
 
+    /// What to do about an experiment that there is not.
+    fn known(&self, name: &str) -> String {
+        let known = self.experiments();
+        let near = experiment::meant(name, &known);
+        let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
+        format!("{near}it has {}", known.join(", "))
+    }
+
     /// The files that are experiments.
     fn files(&self) -> Vec<&'static str> {
         let stem = |f: &include_dir::File<'static>| {
@@ -190,7 +198,7 @@ impl Study {
     fn read(&self, name: &str, setting: &Setting) -> Result<(Experiment, bool), Vec<Diagnostic>> {
         let path = format!("{}/{name}.toml", self.name);
         let Some(text) = STUDIES.get_file(&path).and_then(include_dir::File::contents_utf8) else {
-            let help = format!("it has {}", self.experiments().join(", "));
+            let help = self.known(name);
             let message = format!("study {} has no experiment \"{name}\"", self.name);
             return Err(vec![Diagnostic::error(message).help(help)]);
         };
@@ -219,7 +227,7 @@ impl Study {
         if let Some(name) = ask.only.filter(|o| !self.experiments().contains(o)) {
             let part = if matches!(self.how, How::Programs(..)) { "experiment" } else { "part" };
             let message = format!("study {} has no {part} \"{name}\"", self.name);
-            let help = format!("it has {}", self.experiments().join(", "));
+            let help = self.known(name);
             return Err(vec![Diagnostic::error(message).help(help)]);
         }
         if ask.aqm.is_some() && !matches!(self.how, How::Guidelines) {

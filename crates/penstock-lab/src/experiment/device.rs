@@ -6,7 +6,7 @@ use super::source::meant;
 use super::spec::{Device, Host};
 use penstock_model::ifname;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
 use toml::de::DeValue;
 
@@ -175,7 +175,24 @@ fn read_device(device: &mut Device, value: Val<'_>, faults: &mut Faults<'_>) {
 fn addresses(key: &str, value: Val<'_>, device: &mut Device, faults: &mut Faults<'_>) {
     for value in read::list(value) {
         match read::prefix(key, value, faults) {
-            Some((IpAddr::V4(address), len)) => device.addresses.push((address, len)),
+            Some((IpAddr::V4(address), len)) => {
+                device.addresses.push((address, len));
+                let (own, hosts) = (u32::from(address), u32::MAX.checked_shr(len.into()).unwrap_or(0));
+                let (what, fix) = match own & hosts {
+                    0 => ("the network", own | 1),
+                    all if all == hosts => ("everybody in its network", own - 1),
+                    _ => continue,
+                };
+                // A network of two, or of one, has no such addresses.
+                if len <= 30 {
+                    let fix = Ipv4Addr::from(fix);
+                    faults.add(
+                        value.span(),
+                        format!("{key}: {address}/{len} stands for {what}, not for a machine"),
+                        format!("write e.g. {} = \"{fix}/{len}\"", penstock_lang::toml::key(key)),
+                    );
+                }
+            }
             Some((IpAddr::V6(address), len)) => device.addresses6.push((address, len)),
             None => {}
         }

@@ -214,7 +214,11 @@ impl<'l> Builder<'l> {
                         self.expects.clear();
                         self.experiment.sweep = None;
                     }
-                    Err(e) => faults.add(place, format!("base: cannot read {path}: {e}"), ""),
+                    Err(e) => faults.add(
+                        place,
+                        format!("base: cannot read {path}: {e}"),
+                        format!("the path is read from the folder of {name}"),
+                    ),
                 }
             }
         }

@@ -232,6 +232,22 @@ pub fn time(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<Span> 
 pub fn rate(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<Rate> {
     let (text, bare) = quantity(key, value, faults)?;
     let rate = Rate::parse(&text).ok();
+    // tc reads Mbps as bytes; nobody else does.
+    if let (Some(rate), Some(number)) = (rate, text.strip_suffix("bps"))
+        && number.ends_with(['K', 'M', 'G'])
+    {
+        let bits = number.to_ascii_lowercase();
+        let message = format!(
+            "{key}: \"{text}\" is {} Mbit/s to tc, whose bps are bytes",
+            rate.bit_per_s() as f64 / 1e6
+        );
+        faults.add(
+            value.span(),
+            message,
+            format!("write {key} = \"{bits}bit\", or \"{bits}bps\" where bytes a second are meant"),
+        );
+        return None;
+    }
     if let (Some(rate), false) = (rate, bare)
         && rate.bytes_per_s() > 0
         && rate.bytes_per_s() <= u64::MAX / 8

@@ -1,5 +1,6 @@
 //! From an experiment to a record: build its world, run it, measure, judge.
 
+mod advice;
 mod build;
 #[cfg(not(target_family = "wasm"))]
 mod bundle;
@@ -64,7 +65,11 @@ impl std::str::FromStr for Ground {
 
     fn from_str(text: &str) -> Result<Ground, String> {
         let found = Ground::ALL.into_iter().find(|g| g.name() == text);
-        found.ok_or_else(|| format!("there is no ground \"{text}\"; there are sim, kernel and virtual"))
+        found.ok_or_else(|| {
+            let near = crate::experiment::meant(text, &Ground::ALL.map(Ground::name));
+            let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
+            format!("there is no ground \"{text}\"; {near}there are sim, kernel and virtual")
+        })
     }
 }
 

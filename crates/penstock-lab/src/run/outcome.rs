@@ -13,7 +13,7 @@ use penstock_measure::quantile::SHARES;
 use penstock_measure::record;
 use penstock_measure::{Distribution, Series};
 use penstock_model::rtnetlink::{ClassDump, QdiscDump};
-use penstock_model::{Handle, Kernel, OldRelease, Options, Span, Time};
+use penstock_model::{Handle, Kernel, OldRelease, Span, Time};
 use penstock_packet::dscp;
 use penstock_sim::{AppResult, FlowResult, Histogram, Metric, Results};
 use std::collections::BTreeMap;
@@ -349,11 +349,12 @@ fn devices(experiment: &Experiment, built: &Built, results: &Results) -> Vec<rec
         }
         for device in built.world.host(id).devices().iter().filter(|d| !d.loopback) {
             let qdiscs = device.tree.dump_qdiscs(now);
+            let marks = device.tree.counters(now).into_iter().map(|c| c.marks);
             found.push(record::Device {
                 host: name.clone(),
                 dev: device.name.clone(),
                 sojourn_ms: waits.remove(&(id, &*device.name)),
-                qdiscs: qdiscs.iter().map(|q| qdisc(q, host.kernel)).collect(),
+                qdiscs: qdiscs.iter().zip(marks).map(|(q, marks)| qdisc(q, marks, host.kernel)).collect(),
                 classes: device.tree.dump_classes(now).iter().map(class).collect(),
                 meters: meters(experiment, built.world.host(id), &name, device),
             });
@@ -390,7 +391,7 @@ fn handle(handle: Handle) -> String {
     if handle == Handle::UNSPEC { "0:".to_owned() } else { handle.to_string() }
 }
 
-fn qdisc(dump: &QdiscDump, kernel: Kernel) -> record::Qdisc {
+fn qdisc(dump: &QdiscDump, marks: Option<u64>, kernel: Kernel) -> record::Qdisc {
     let options = show::options(dump, kernel);
     record::Qdisc {
         kind: dump.kind.to_owned(),
@@ -405,18 +406,8 @@ fn qdisc(dump: &QdiscDump, kernel: Kernel) -> record::Qdisc {
         requeues: dump.stats.requeues.into(),
         backlog: dump.stats.backlog.into(),
         qlen: dump.stats.qlen.into(),
-        marked_packets: marked(dump),
+        marked_packets: marks,
     }
-}
-
-/// What a kind counts of its marks: one counter, or one for each reason (codel), or for each tin (cake).
-fn marked(dump: &QdiscDump) -> Option<u64> {
-    const COUNTERS: &[&str] =
-        &["marked", "ecn_mark", "ce_mark", "prob_mark", "prob_mark_head", "forced_mark", "forced_mark_head"];
-    let counts = dump.xstats.as_ref()?;
-    let sum = |of: &Options| COUNTERS.iter().filter_map(|name| of.u64(name)).reduce(u64::wrapping_add);
-    let tins = counts.list("tins").iter().filter_map(sum).reduce(u64::wrapping_add);
-    sum(counts).or(tins)
 }
 
 fn class(dump: &ClassDump) -> record::Class {

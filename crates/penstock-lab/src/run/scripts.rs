@@ -1,5 +1,6 @@
 //! Setups and scripts of programs: all run by the one interpreter, with the world's machine behind it.
 
+use super::advice;
 use super::build::{Built, at};
 use crate::experiment::{self as spec, Experiment, Script};
 use penstock_host::{Files, Output};
@@ -207,12 +208,14 @@ impl Built {
                 }
                 None => Diagnostic { line, ..Diagnostic::error(format!("{}: {first}", host.name)) },
             };
-            faults.push(placed(fault, script, experiment));
+            let words = given.map_or(&[][..], |g| &g.words);
+            faults.push(placed(advice::on(fault, words), script, experiment));
         }
         if status != 0 && faults.len() == before && !host.setup_may_fail {
             let message = format!("{}: {}", host.name, setup::ended(status, &rest));
             let (script, line) = piece(last.map_or(1, |(line, _)| line));
-            faults.push(placed(Diagnostic { line, ..Diagnostic::error(message) }, script, experiment));
+            let fault = Diagnostic { line, ..Diagnostic::error(message) };
+            faults.push(placed(advice::on(fault, &[]), script, experiment));
         }
     }
 }

@@ -226,9 +226,17 @@ pub(super) fn groups(names: &Names<'_>, live: &mut Live) -> String {
 struct Parts<'a> {
     page: &'a Page<'a>,
     device: &'a Device,
+    /// Classes that have others below them, and those that hold a qdisc.
+    parents: BTreeSet<&'a str>,
+    held: BTreeSet<&'a str>,
 }
 
 impl<'a> Parts<'a> {
+    fn new(page: &'a Page<'a>, device: &'a Device) -> Parts<'a> {
+        let parents = device.classes.iter().map(|c| c.parent.as_str()).collect();
+        let held = device.qdiscs.iter().map(|q| q.parent.as_str()).collect();
+        Parts { page, device, parents, held }
+    }
     fn points(&self, object: &str, metric: &str) -> &'a [(f64, f64)] {
         self.page.series.points(&self.device.host, object, metric)
     }
@@ -236,13 +244,24 @@ impl<'a> Parts<'a> {
         format!("{} class {id}", self.device.dev)
     }
     fn qdisc(&self, q: &record::Qdisc) -> String {
-        format!("{} {} {}", self.device.dev, q.kind, q.handle)
+        match q.handle.as_str() {
+            // The kernel has put it into a class by itself.
+            "0:" if q.parent != "root" && q.parent != "ingress" => {
+                format!("{} {} 0: in {}", self.device.dev, q.kind, q.parent)
+            }
+            handle => format!("{} {} {handle}", self.device.dev, q.kind),
+        }
     }
     /// Classes that were set up and have none below them.
     fn leaves(&self) -> Vec<&'a record::Class> {
-        let parents: BTreeSet<&str> = self.device.classes.iter().map(|c| c.parent.as_str()).collect();
-        let leaf = |c: &&record::Class| c.is_set_up() && !parents.contains(c.classid.as_str());
-        self.device.classes.iter().filter(leaf).collect()
+        self.device.classes.iter().filter(|c| self.is_leaf(c)).collect()
+    }
+    fn is_leaf(&self, class: &record::Class) -> bool {
+        class.is_set_up() && !self.parents.contains(class.classid.as_str())
+    }
+    /// Whether a qdisc that is shown stands in a class.
+    fn holds(&self, class: &record::Class) -> bool {
+        self.held.contains(class.classid.as_str())
     }
     fn root(&self) -> Option<&'a record::Qdisc> {
         self.device.qdiscs.iter().find(|q| q.parent == "root")
@@ -251,7 +270,7 @@ impl<'a> Parts<'a> {
 
 /// Rate, queue, and losses and marks of each device that has a queue worth looking at.
 pub(super) fn device(page: &Page<'_>, device: &Device, live: &mut Live) -> String {
-    let parts = Parts { page, device };
+    let parts = Parts::new(page, device);
     let seconds = page.record.duration_s;
     let name = format!("{} {}", device.host, device.dev);
     let id = |what: &str| {
@@ -310,64 +329,84 @@ pub(super) fn device(page: &Page<'_>, device: &Device, live: &mut Live) -> Strin
         };
         queue.curves.push(Curve { weight: ALWAYS, ..Curve::new(name, colour, own) });
     }
-    let lost = losses(&parts, root, &leaves, &id("losses"), &name, seconds);
+    let lost = losses(&parts, &leaves, &id("losses"), &name, seconds);
     live.figure(&rate) + &live.figure(&queue) + &live.figure(&lost)
 }
 
-/// Drops of each queue, and marks of the device, a second.
-fn losses<'a>(
-    parts: &Parts<'a>,
-    root: &record::Qdisc,
-    leaves: &[&record::Class],
-    id: &str,
-    name: &str,
-    seconds: f64,
-) -> Panel<'a> {
+/// What each qdisc dropped and marked, a second.
+fn losses<'a>(parts: &Parts<'a>, leaves: &[&record::Class], id: &str, name: &str, seconds: f64) -> Panel<'a> {
     let device = parts.device;
     let mut lost =
         Panel::over_time(id, format!("{name}: dropped and marked, packets/s"), Unit::Count, seconds);
-    // What a leaf drops its ancestors count as well: the lowest that knows of it tells it.
-    // Name, samples, colour.
-    type Queue<'a> = (String, &'a [(f64, f64)], usize);
-    let mut held: Vec<Queue<'_>> = Vec::new();
-    for (n, class) in leaves.iter().enumerate() {
-        let qdisc = class
-            .leaf
-            .as_ref()
-            .and_then(|leaf| device.qdiscs.iter().find(|q| q.handle == *leaf && q.handle != "0:"));
-        let (called, object) = match qdisc {
-            Some(q) => (format!("{} ({})", class.classid, q.kind), parts.qdisc(q)),
-            None => (class.classid.clone(), parts.class(&class.classid)),
+    // Leaves have the colour they have in the other charts, the others the next.
+    let place = |class: &str| leaves.iter().position(|c| c.classid == class);
+    let mut next = leaves.len();
+    let mut marked = false;
+    for q in &device.qdiscs {
+        let leaf = place(&q.parent);
+        let colour = leaf.unwrap_or_else(|| {
+            next += 1;
+            next - 1
+        });
+        let called = match leaf {
+            Some(_) => format!("{} ({})", q.parent, q.kind),
+            None => format!("{} {}", q.kind, q.handle),
         };
-        held.push((called, parts.points(&object, "drops_packets"), n));
-    }
-    if !held.iter().any(|h| any(h.1)) {
-        held.clear();
-        for (n, q) in device.qdiscs.iter().filter(|q| q.parent != "ingress" && q.parent != "root").enumerate()
-        {
-            held.push((
-                format!("{} {}", q.kind, q.handle),
-                parts.points(&parts.qdisc(q), "drops_packets"),
-                n,
-            ));
+        let own = own(parts, q);
+        if any(&own) {
+            lost.curves.push(Curve::new(format!("dropped {called}"), colour, each_second(&own, false)));
+        }
+        let marks = parts.points(&parts.qdisc(q), "marks_packets");
+        if any(marks) {
+            marked = true;
+            let curve = Curve::new(format!("marked {called}"), colour, each_second(marks, true));
+            lost.curves.push(Curve { stroke: Stroke::Dashes, ..curve });
         }
     }
-    if !held.iter().any(|h| any(h.1)) {
-        held = vec![(
-            format!("{} {}", root.kind, root.handle),
-            parts.points(&parts.qdisc(root), "drops_packets"),
-            0,
-        )];
-    }
-    for (called, points, colour) in held.into_iter().filter(|h| any(h.1)) {
-        lost.curves.push(Curve::new(format!("dropped {called}"), colour, each_second(points, false)));
+    // What no qdisc that is shown holds is told by its class.
+    for (n, class) in leaves.iter().enumerate().filter(|(_, c)| !parts.holds(c)) {
+        let drops = parts.points(&parts.class(&class.classid), "drops_packets");
+        if any(drops) {
+            let called = format!("dropped {}", class.classid);
+            lost.curves.push(Curve::new(called, n, each_second(drops, false)));
+        }
     }
     let marks = parts.points(&device.dev, "marks_packets");
-    if any(marks) {
+    if any(marks) && !marked {
         lost.curves
             .push(Curve { stroke: Stroke::Dashes, ..Curve::new("marked", 3, each_second(marks, true)) });
     }
     lost
+}
+
+/// What a qdisc dropped itself: what its children and its classes drop it counts as well.
+fn own(parts: &Parts<'_>, q: &record::Qdisc) -> Vec<(f64, f64)> {
+    let mut own = parts.points(&parts.qdisc(q), "drops_packets").to_vec();
+    if !any(&own) {
+        return own;
+    }
+    let within = |class: &str| q.handle != "0:" && class.split(':').next() == q.handle.split(':').next();
+    let qdiscs = parts.device.qdiscs.iter().filter(|child| within(&child.parent));
+    let below = qdiscs.map(|child| parts.points(&parts.qdisc(child), "drops_packets"));
+    let classes = parts.device.classes.iter().filter(|c| within(&c.classid) && parts.is_leaf(c));
+    let classes = classes.filter(|c| !parts.holds(c));
+    let below = below.chain(classes.map(|c| parts.points(&parts.class(&c.classid), "drops_packets")));
+    for points in below {
+        // Both are sampled at the same instants; a child may have come later.
+        let mut at = own.iter_mut().peekable();
+        for (t, lost) in points {
+            while at.next_if(|mine| mine.0 < *t).is_some() {}
+            if let Some(mine) = at.next_if(|mine| mine.0 == *t) {
+                mine.1 = (mine.1 - lost).max(0.0);
+            }
+        }
+    }
+    own
+}
+
+#[cfg(test)]
+pub(super) fn own_drops(page: &Page<'_>, device: &Device, q: &record::Qdisc) -> Vec<(f64, f64)> {
+    own(&Parts::new(page, device), q)
 }
 
 /// Counts of intervals, or a counter's growth, as a rate per second.

@@ -102,6 +102,74 @@ fn classes_are_told_apart_and_flows_in_queues_are_left_out() {
     assert!(html.contains("ceil 8 Mbit/s") && html.contains("\"r\":1000000.0"));
 }
 
+/// Drops and marks of every qdisc: a leaf's marks beside its drops, what a classful one lost itself, and those the kernel put into classes.
+#[test]
+fn every_qdisc_has_its_drops_and_marks() {
+    let mut r = record();
+    let class = |kind: &str, id: &str, leaf: Option<&str>| Class {
+        kind: kind.into(),
+        classid: id.into(),
+        parent: "root".into(),
+        leaf: leaf.map(str::to_owned),
+        ..Class::default()
+    };
+    let classes = vec![
+        class("htb", "1:10", Some("10:")),
+        class("htb", "1:20", Some("20:")),
+        class("htb", "1:30", None),
+    ];
+    let qdiscs =
+        vec![qdisc("htb", "1:", "root"), qdisc("fq_codel", "10:", "1:10"), qdisc("red", "20:", "1:20")];
+    r.devices.push(device(qdiscs, classes));
+    let queues = vec![
+        qdisc("mq", "8001:", "root"),
+        qdisc("fq_codel", "0:", "8001:1"),
+        qdisc("fq_codel", "0:", "8001:2"),
+    ];
+    r.devices.push(Device {
+        dev: "eth1".into(),
+        ..device(queues, vec![class("mq", "8001:1", None), class("mq", "8001:2", None)])
+    });
+    let mut series = Series::new();
+    // The root counts what its leaves drop, and 4, 2 and none of its own.
+    for (object, drops) in [
+        ("eth0 htb 1:", 12.0),
+        ("eth0 fq_codel 10:", 2.0),
+        ("eth0 class 1:10", 2.0),
+        ("eth0 red 20:", 3.0),
+        ("eth0 class 1:30", 3.0),
+    ] {
+        curve(&mut series, "r", object, "drops_packets", drops);
+    }
+    curve(&mut series, "r", "eth0 fq_codel 10:", "marks_packets", 1.0);
+    curve(&mut series, "r", "eth0 red 20:", "marks_packets", 5.0);
+    curve(&mut series, "r", "eth0", "marks_packets", 6.0);
+    curve(&mut series, "r", "eth1 fq_codel 0: in 8001:2", "marks_packets", 6.0);
+    curve(&mut series, "r", "eth1 fq_codel 0: in 8001:2", "drops_packets", 6.0);
+    curve(&mut series, "r", "eth1 mq 8001:", "drops_packets", 6.0);
+    let html = page(&r, &series);
+    let of = |id: &str| curves(&html, id);
+    let told = |text: &str, colour| (text.to_owned(), colour);
+    assert_eq!(
+        of("r-eth0-losses"),
+        [
+            told("dropped htb 1:", 3),
+            told("dropped 1:10 (fq_codel)", 0),
+            told("marked 1:10 (fq_codel)", 0),
+            told("dropped 1:20 (red)", 1),
+            told("marked 1:20 (red)", 1),
+            told("dropped 1:30", 2),
+        ]
+    );
+    assert_eq!(
+        of("r-eth1-losses"),
+        [told("dropped 8001:2 (fq_codel)", 1), told("marked 8001:2 (fq_codel)", 1)]
+    );
+    let (page, device) = (Page { record: &r, series: &series, outputs: &[], tc: &[] }, &r.devices[0]);
+    let own = panels::own_drops(&page, device, &device.qdiscs[0]);
+    assert_eq!(own.iter().take(3).map(|p| p.1).collect::<Vec<_>>(), [4.0, 2.0, 0.0]);
+}
+
 /// A program that gets more than its line carries: the page says how that can be.
 #[test]
 fn goodput_above_the_line_is_explained() {

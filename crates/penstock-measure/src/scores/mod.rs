@@ -88,14 +88,16 @@ pub fn trimmed_mean(samples: &[f64]) -> Option<f64> {
     Some(kept.iter().sum::<f64>() / kept.len() as f64)
 }
 
-/// Round trips per minute from those of new connections (`foreign`) and of the connections that make the load (`own`), ms: each side counts
-/// half. Without `own` it is `foreign` alone.
+/// Round trips per minute from those of new connections (`foreign`) and of the connections that make the load (`own`), ms: the mean of both
+/// sides' responsiveness. Without `own` it is that of `foreign` alone.
 ///
-/// The draft's formula is 60,000 over TM(tcp_f)/6 + TM(tls_f)/6 + TM(http_f)/6 + TM(http_s)/2; each of these takes one round trip.
+/// draft-ietf-ippm-responsiveness-09, 5.3.1.1: `Foreign_Responsiveness` is 60,000 over the mean of TM(tcp_f), TM(tls_f) and TM(http_f), which each take one round trip;
+/// `Loaded_Responsiveness` is 60,000 over TM(http_l). Without TLS (5.3.1.2) it is the same here.
 pub fn rpm(foreign: &[f64], own: &[f64]) -> Option<f64> {
-    let foreign = trimmed_mean(foreign)?;
-    let latency = trimmed_mean(own).map_or(foreign, |own| foreign / 2.0 + own / 2.0);
-    (latency > 0.0).then(|| 60_000.0 / latency)
+    let each = |latency: f64| (latency > 0.0).then(|| 60_000.0 / latency);
+    let foreign = each(trimmed_mean(foreign)?)?;
+    let loaded = trimmed_mean(own).map_or(Some(foreign), each)?;
+    Some((foreign + loaded) / 2.0)
 }
 
 /// The quickest kind of game that lasts with these round trips: up to 100 ms first person (shooting, racing), 500 ms third person (sports, role playing),

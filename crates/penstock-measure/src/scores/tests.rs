@@ -76,11 +76,16 @@ fn games_and_conferences_have_their_thresholds() {
     assert_eq!(all, ["good", "acceptable", "acceptable", "poor", "poor"]);
 }
 
-/// The draft's formula by hand: with foreign probes of 50 ms each and own ones of 150 ms, 60000 / (50/6 + 50/6 + 50/6 + 150/2) = 600.
+/// draft-ietf-ippm-responsiveness-09, 5.3.1.1, by hand: foreign probes of 50 ms each give 1200, own ones of 150 ms 400.
 #[test]
 fn round_trips_per_minute_are_the_drafts() {
     let same = |x: f64| vec![x; 40];
-    assert_eq!(rpm(&same(50.0), &same(150.0)).map(f64::round), Some(600.0));
+    // The mean of 1200 and 400, not what the mean of 50 and 150 ms would give (600).
+    assert_eq!(rpm(&same(50.0), &same(150.0)).map(f64::round), Some(800.0));
+    // The scale of the draft's section 1.2: 200, 60 and 10 ms are 300, 1000 and 6000 round trips per minute.
+    for (ms, wanted) in [(200.0, 300.0), (60.0, 1000.0), (10.0, 6000.0)] {
+        assert_eq!(rpm(&same(ms), &same(ms)).map(f64::round), Some(wanted));
+    }
     assert_eq!(rpm(&same(60.0), &[]).map(f64::round), Some(1000.0));
     assert_eq!(rpm(&[], &[1.0]), None);
     // What is above the 95th percentile does not count.
@@ -97,7 +102,7 @@ fn a_probe_is_scored_by_what_it_saw_with_and_without_load() {
     let one = &scores.latency[0];
     assert_eq!((one.probe.as_str(), one.unloaded_ms, one.loaded_ms.p50), ("ping", 20.0, 120.0));
     assert!((one.increase_ms - 98.0).abs() < 2.0 && one.grade == "C", "{one:?}");
-    assert!((one.rpm - 60_000.0 / (120.0 / 2.0 + 200.0 / 2.0)).abs() < 8.0, "{}", one.rpm);
+    assert!((one.rpm - (60_000.0 / 120.0 + 60_000.0 / 200.0) / 2.0).abs() < 8.0, "{}", one.rpm);
     assert_eq!((one.game.as_str(), one.conference.as_str()), ("third person", "good"));
     assert!(scores.calls.is_empty());
 }

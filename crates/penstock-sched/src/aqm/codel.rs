@@ -135,6 +135,13 @@ pub struct Counts {
     pub ce_mark: u32,
 }
 
+impl Counts {
+    /// Packets marked, for whatever reason.
+    pub fn marks(&self) -> u64 {
+        u64::from(self.ecn_mark) + u64::from(self.ce_mark)
+    }
+}
+
 impl Vars {
     /// `codel_Newton_step`.
     fn newton_step(&mut self) {

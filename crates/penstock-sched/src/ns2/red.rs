@@ -249,6 +249,9 @@ impl Qdisc for Red {
         let o = numbers.into_iter().fold(o, |o, (name, value)| o.with(name, format!("{value}")));
         flags.into_iter().fold(o, |o, (name, on)| o.with(name, u32::from(on)))
     }
+    fn marks(&self) -> Option<u64> {
+        Some(self.marked.into())
+    }
     /// `early` and `marked` packets, those `forced` out, the average `ave` in thousandths.
     fn xstats(&self, _: Time) -> Option<Options> {
         let average = (self.floyd.average() * 1000.0) as u64;

@@ -351,6 +351,9 @@ impl Qdisc for RedPd {
             .with("unresponsive_penalty", format!("{}", p.unresponsive_penalty))
             .with("noidle", u32::from(p.noidle))
     }
+    fn marks(&self) -> Option<u64> {
+        self.red.marks()
+    }
     /// RED's, and what the filter has dropped.
     fn xstats(&self, now: Time) -> Option<Options> {
         Some(self.red.xstats(now)?.with("filtered", self.filtered))

@@ -272,6 +272,9 @@ impl Qdisc for Choke {
         let o = Options::new().with("limit", self.limit).with("flags", self.flags);
         NUMBERS.into_iter().zip(self.parms).fold(o, |o, (name, value)| o.with(name, value))
     }
+    fn marks(&self) -> Option<u64> {
+        Some(self.counts.marks())
+    }
     fn xstats(&self, _: Time) -> Option<Options> {
         Some(self.counts.xstats().with("matched", self.matched))
     }

@@ -173,6 +173,9 @@ impl Qdisc for Codel {
     fn dump(&self) -> Options {
         self.params.dump(Options::new().with("limit", self.limit))
     }
+    fn marks(&self) -> Option<u64> {
+        Some(self.counts.marks())
+    }
     fn xstats(&self, now: Time) -> Option<Options> {
         let o = Options::new()
             .with("maxpacket", self.counts.maxpacket)

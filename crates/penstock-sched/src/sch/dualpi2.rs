@@ -648,6 +648,9 @@ impl Qdisc for Dualpi2 {
     fn dump(&self) -> Options {
         self.params.dump()
     }
+    fn marks(&self) -> Option<u64> {
+        Some(self.counts.ecn_mark.into())
+    }
     fn xstats(&self, now: Time) -> Option<Options> {
         let c = &self.counts;
         let o = Options::new()

@@ -353,6 +353,9 @@ impl Qdisc for Gred {
     fn packets(&self, see: &mut dyn FnMut(&Skb)) {
         self.queue.iter().for_each(|packet| see(packet));
     }
+    fn marks(&self) -> Option<u64> {
+        Some(self.tab.iter().flatten().map(|vq| vq.counts.marks()).sum())
+    }
     fn dump(&self) -> Options {
         self.dump_at(Time::ZERO)
     }

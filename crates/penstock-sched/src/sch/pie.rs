@@ -190,6 +190,9 @@ impl Qdisc for Pie {
     fn dump(&self) -> Options {
         self.params.dump(Options::new())
     }
+    fn marks(&self) -> Option<u64> {
+        Some(self.counts.ecn_mark.into())
+    }
     fn xstats(&self, now: Time) -> Option<Options> {
         let c = &self.counts;
         let o = Options::new()

@@ -80,6 +80,10 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    /// Packets marked.
+    pub fn marks(&self) -> u64 {
+        self.prob_mark.wrapping_add(self.forced_mark).into()
+    }
     /// As `struct tc_red_xstats`.
     pub fn xstats(&self) -> Options {
         Options::new()
@@ -346,6 +350,9 @@ impl Qdisc for Red {
             }
         }
         o
+    }
+    fn marks(&self) -> Option<u64> {
+        Some(self.counts.marks())
     }
     fn xstats(&self, _: Time) -> Option<Options> {
         Some(self.counts.xstats())

@@ -395,6 +395,9 @@ impl Qdisc for Sfb {
             .with("db", jiffies::to_ms(self.db, hz));
         NUMBERS.into_iter().zip(self.parms.array()).fold(o, |o, (name, value)| o.with(name, value))
     }
+    fn marks(&self) -> Option<u64> {
+        Some(self.counts.marked.into())
+    }
     fn xstats(&self, _: Time) -> Option<Options> {
         let c = &self.counts;
         let bins = self.slots[self.slot].levels.as_flattened();

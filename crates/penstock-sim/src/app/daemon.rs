@@ -42,7 +42,7 @@ impl Program for Daemon {
                     let value = message.values.first().copied().unwrap_or(0);
                     match message.kind {
                         ASK => {
-                            let answer = Message { kind: ANSWER, values: Vec::new() };
+                            let answer = Message { kind: ANSWER, values: Vec::new(), text: String::new() };
                             cx.net.tcp_say(sock, value.max(1) as u64, answer);
                         }
                         SET_TOS => cx.net.set_tos(sock, value as u8),

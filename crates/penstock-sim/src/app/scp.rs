@@ -128,9 +128,17 @@ impl Scp {
             if self.round == ROUNDS.len() - 1 {
                 // The session stands: from now on both sides mark their packets.
                 cx.net.set_tos(self.sock, TOS);
-                cx.net.tcp_say(self.sock, 16, Message { kind: SET_TOS, values: vec![i64::from(TOS)] });
+                cx.net.tcp_say(
+                    self.sock,
+                    16,
+                    Message { kind: SET_TOS, values: vec![i64::from(TOS)], text: String::new() },
+                );
             }
-            cx.net.tcp_say(self.sock, send, Message { kind: ASK, values: vec![ask as i64] });
+            cx.net.tcp_say(
+                self.sock,
+                send,
+                Message { kind: ASK, values: vec![ask as i64], text: String::new() },
+            );
             return;
         }
         if self.sending {
@@ -140,7 +148,7 @@ impl Scp {
         self.sending = true;
         self.started = cx.now();
         let wire = self.bytes + self.bytes.div_ceil(32_768) * OVERHEAD_32K;
-        cx.net.tcp_say(self.sock, wire.max(1), Message { kind: ASK, values: vec![48] });
+        cx.net.tcp_say(self.sock, wire.max(1), Message { kind: ASK, values: vec![48], text: String::new() });
     }
     /// The other side has the file.
     fn finish(&mut self, cx: &mut Cx<'_>) {

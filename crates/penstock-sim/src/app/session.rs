@@ -163,7 +163,11 @@ impl Session {
     }
     fn ask(&mut self, send: u64, answer: u64, cx: &mut Cx<'_>) {
         self.asked = cx.now();
-        cx.net.tcp_say(self.sock, send.max(1), Message { kind: ASK, values: vec![answer as i64] });
+        cx.net.tcp_say(
+            self.sock,
+            send.max(1),
+            Message { kind: ASK, values: vec![answer as i64], text: String::new() },
+        );
     }
     fn set_up(&mut self, cx: &mut Cx<'_>) {
         let rounds = self.rounds();
@@ -179,7 +183,11 @@ impl Session {
         };
         if let Some(tos) = tos {
             cx.net.set_tos(self.sock, tos);
-            cx.net.tcp_say(self.sock, 16, Message { kind: SET_TOS, values: vec![i64::from(tos)] });
+            cx.net.tcp_say(
+                self.sock,
+                16,
+                Message { kind: SET_TOS, values: vec![i64::from(tos)], text: String::new() },
+            );
         }
         cx.result.rtt = Some(Histogram::default());
         self.think(1000, 3000, cx);
@@ -295,7 +303,11 @@ impl Program for Session {
             Wake::Connected(sock) => {
                 let text = match self.client {
                     Client::Telnet => {
-                        cx.net.tcp_say(sock, 3, Message { kind: SET_TOS, values: vec![i64::from(LOWDELAY)] });
+                        cx.net.tcp_say(
+                            sock,
+                            3,
+                            Message { kind: SET_TOS, values: vec![i64::from(LOWDELAY)], text: String::new() },
+                        );
                         let banner = if self.console { console::BANNER } else { "" };
                         format!("Connected to {}.\nEscape character is '^]'.\n{banner}", self.target)
                     }

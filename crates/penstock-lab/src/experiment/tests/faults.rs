@@ -46,7 +46,10 @@ fn what_is_wrong_is_said_with_its_place() {
             "setup_may_fail = \"yes\"\n+",
             "1:18: setup_may_fail is a string, not true or false | write setup_may_fail = true",
         ),
-        ("base = \"none.toml\"\n+", "1:8: base: cannot read none.toml: there is no such file | "),
+        (
+            "base = \"none.toml\"\n+",
+            "1:8: base: cannot read none.toml: there is no such file | the path is read from the folder of lab/x.toml",
+        ),
         ("base = \"loop.toml\"\n+", "1:8: base: files extend one another too deeply | does one name itself?"),
         (
             "base = \"broken.toml\"\n+",

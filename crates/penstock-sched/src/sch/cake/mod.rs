@@ -622,6 +622,10 @@ impl Qdisc for Cake {
     fn dump(&self) -> Options {
         self.config.params.clone()
     }
+    fn marks(&self) -> Option<u64> {
+        let used = &self.order[..self.tins_used];
+        Some(used.iter().map(|&tin| u64::from(self.tins[usize::from(tin)].ecn_mark)).sum())
+    }
     fn xstats(&self, _: Time) -> Option<Options> {
         let Sizes { network, adjusted } = self.sizes;
         let tins =

@@ -642,6 +642,9 @@ impl Qdisc for Fq {
     fn dump(&self) -> Options {
         self.options()
     }
+    fn marks(&self) -> Option<u64> {
+        Some(self.counts.ce_mark)
+    }
     fn xstats(&self, now: Time) -> Option<Options> {
         Some(self.counters(now))
     }

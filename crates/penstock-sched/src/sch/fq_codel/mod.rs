@@ -399,6 +399,9 @@ impl Qdisc for FqCodel {
         let (mask, selector) = self.params.ce_threshold_selector;
         o.with("ce_threshold_selector", u32::from(selector)).with("ce_threshold_mask", u32::from(mask))
     }
+    fn marks(&self) -> Option<u64> {
+        Some(self.counts.marks())
+    }
     fn xstats(&self, _: Time) -> Option<Options> {
         let rows = [
             ("maxpacket", self.counts.maxpacket),

@@ -346,6 +346,9 @@ impl Qdisc for FqPie {
             .with("ecn_prob", self.ecn_prob);
         self.params.dump(o)
     }
+    fn marks(&self) -> Option<u64> {
+        Some(self.counts.ecn_mark.into())
+    }
     fn xstats(&self, _: Time) -> Option<Options> {
         let c = &self.counts;
         let rows = [

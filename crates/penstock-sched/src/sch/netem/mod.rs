@@ -345,6 +345,9 @@ impl Qdisc for Netem {
     fn dump(&self) -> Options {
         self.config.dump()
     }
+    fn marks(&self) -> Option<u64> {
+        Some(self.counts.ecn_marked)
+    }
     fn xstats(&self, _: Time) -> Option<Options> {
         let c = &self.counts;
         let o = Options::new()

@@ -508,6 +508,11 @@ impl Qdisc for Sfq {
         self.pool.packets(see);
         self.peeked.iter().for_each(|packet| see(packet));
     }
+    fn marks(&self) -> Option<u64> {
+        let s = &self.red_stats;
+        let marks = [s.prob_mark, s.forced_mark, s.prob_mark_head, s.forced_mark_head];
+        Some(marks.into_iter().map(u64::from).sum())
+    }
     fn dump(&self) -> Options {
         let p = &self.params;
         let mut o = Options::new()

@@ -1,8 +1,8 @@
 //! `iperf3 -c`.
 
 use crate::app::iperf3::json::Json;
-use crate::app::iperf3::test::{Stream, Test};
-use crate::app::iperf3::{COOKIE_SIZE, HELLO, Settings, say};
+use crate::app::iperf3::test::{Stream, Test, event};
+use crate::app::iperf3::{COOKIE_SIZE, HELLO, Settings, VERSION, say};
 use crate::app::{Cx, Program};
 use crate::index::NONE;
 use crate::intent::Intent;
@@ -16,6 +16,13 @@ const END: u32 = 1;
 const PACE: u32 = 2;
 const HELLO_AGAIN: u32 = 3;
 const OMIT: u32 = 4;
+
+const UNABLE: &str = "unable to connect to server - server may have stopped running or use a different port, firewall issue, etc.";
+
+/// The number of a stream's socket in the client's process.
+fn id(n: u32) -> u32 {
+    if n < 3 { 5 + 2 * n } else { 6 + 2 * n }
+}
 
 /// The client.
 pub(crate) struct Client {
@@ -31,13 +38,14 @@ pub(crate) struct Client {
     ready: u32,
     timers: [u32; 5],
     start_json: Vec<(&'static str, Json)>,
+    /// The server's congestion control.
+    other_cc: Option<String>,
 }
 
 impl Client {
     pub(crate) fn new(settings: Settings) -> Client {
-        let sender = !settings.reverse;
         Client {
-            test: Test::new(settings, sender, true),
+            test: Test::new(settings, true),
             addr: (std::net::Ipv4Addr::UNSPECIFIED.into(), 0),
             to: 0,
             control: NONE,
@@ -47,12 +55,24 @@ impl Client {
             ready: 0,
             timers: [NONE; 5],
             start_json: Vec::new(),
+            other_cc: None,
         }
     }
     fn fail(&self, text: &str, cx: &mut Cx<'_>) {
-        if self.test.settings.json {
+        if self.test.settings.stream {
+            event("error", Json::Text(text.to_owned()), cx);
+            event("end", Json::Object(vec![]), cx);
+        } else if self.test.settings.json {
+            let mut start = self.start_json.clone();
+            if start.is_empty() {
+                start = vec![
+                    ("connected", Json::Array(vec![])),
+                    ("version", Json::Text(VERSION.to_owned())),
+                    ("system_info", Json::Text("Linux".to_owned())),
+                ];
+            }
             let json = Json::Object(vec![
-                ("start", Json::Object(self.start_json.clone())),
+                ("start", Json::Object(start)),
                 ("intervals", Json::Array(vec![])),
                 ("end", Json::Object(vec![])),
                 ("error", Json::Text(text.to_owned())),
@@ -60,21 +80,22 @@ impl Client {
             cx.print(&json.print(0));
             cx.print("\n");
         } else {
-            cx.print(&format!("iperf3: {text}\n"));
+            cx.print(&format!("iperf3: error - {text}\n"));
         }
         cx.exit(1);
     }
     fn tell(&self, kind: u32, len: u64, values: Vec<i64>, cx: &mut Cx<'_>) {
-        cx.net.tcp_say(self.control, len, Message { kind, values });
+        cx.net.tcp_say(self.control, len, Message { kind, values, text: String::new() });
     }
     fn opts(&self) -> SockOpts {
         SockOpts { tos: self.test.settings.tos, ..SockOpts::default() }
     }
     fn create_streams(&mut self, cx: &mut Cx<'_>) {
         let settings = &self.test.settings;
-        let (from, to) = if settings.reverse { (self.to, cx.host) } else { (cx.host, self.to) };
         let proto = if settings.udp { "udp" } else { "tcp" };
-        for i in 0..settings.parallel {
+        for i in 0..self.test.wanted() {
+            let sender = self.test.sends_nth(i);
+            let (from, to) = if sender { (cx.host, self.to) } else { (self.to, cx.host) };
             let name = cx.flow_name();
             let flow = cx.new_flow(name, from, to, proto);
             let sock = if self.test.settings.udp {
@@ -82,10 +103,7 @@ impl Client {
                 cx.net.udp_connect(sock, self.addr, flow).map(|()| sock)
             } else {
                 match self.test.settings.tcp_config(cx.net, cx.host) {
-                    Ok(cfg) => {
-                        let source = !self.test.settings.reverse;
-                        cx.net.tcp_connect(cx.host, cx.app, self.addr, flow, source, self.opts(), cfg)
-                    }
+                    Ok(cfg) => cx.net.tcp_connect(cx.host, cx.app, self.addr, flow, sender, self.opts(), cfg),
                     Err(text) => {
                         cx.print(&text);
                         cx.exit(1);
@@ -95,10 +113,10 @@ impl Client {
             };
             let sock = match sock {
                 Ok(sock) => sock,
-                Err(error) => return self.fail(&format!("error - unable to connect stream: {error}"), cx),
+                Err(error) => return self.fail(&format!("unable to connect stream: {error}"), cx),
             };
             let s = &cx.net.sockets[sock];
-            self.test.streams.push(Stream::new(4 + 2 * i, sock, flow, s.local, s.remote));
+            self.test.streams.push(Stream::new(id(i), sender, sock, flow, s.local, s.remote));
         }
         if self.test.settings.udp {
             self.hello(cx);
@@ -122,7 +140,18 @@ impl Client {
         self.test.begin(now);
         let mss =
             self.test.streams.first().and_then(|s| cx.net.endpoint(s.sock)).map_or(0, |e| e.info().snd_mss);
-        self.start_json = self.test.start_json(("connecting_to", self.addr), u64::from(cx.app) + 1, mss, now);
+        let peer = ("connecting_to", self.test.settings.host.clone(), self.addr.1);
+        self.start_json = self.test.start_json(peer, u64::from(cx.app) + 1, mss, now, cx);
+        if let Some(info) = self.test.streams.first().and_then(|s| cx.net.endpoint(s.sock)).map(|e| e.info())
+        {
+            let own = info.cc.to_owned();
+            let other = self.other_cc.clone().unwrap_or_else(|| own.clone());
+            let s = &mut self.test.settings;
+            (s.sender_cc, s.receiver_cc) = if s.reverse { (other, own) } else { (own, other) };
+        }
+        if self.test.settings.stream {
+            event("start", Json::Object(std::mem::take(&mut self.start_json)), cx);
+        }
         if !self.test.settings.json {
             let lines: String = self.test.streams.iter().map(Stream::connected).collect();
             cx.print(&lines);
@@ -141,7 +170,7 @@ impl Client {
     }
     /// Sends what may be sent now.
     fn work(&mut self, cx: &mut Cx<'_>) {
-        if !self.test.sender || self.over {
+        if !self.test.sends() || self.over {
             return;
         }
         let mut call = None;
@@ -171,12 +200,9 @@ impl Client {
         for timer in self.timers {
             cx.net.wakes.stop_timer(timer);
         }
-        if self.test.sender {
-            for stream in &self.test.streams {
-                let flow = &mut cx.net.meter.flows[stream.flow as usize];
-                if self.test.settings.udp {
-                    flow.completed = Some(self.test.last);
-                }
+        if self.test.settings.udp {
+            for stream in self.test.streams.iter().filter(|s| s.sender) {
+                cx.net.meter.flows[stream.flow as usize].completed = Some(self.test.ended);
             }
         }
         self.tell(say::TEST_END, 1, Vec::new(), cx);
@@ -190,7 +216,7 @@ impl Client {
         let s = &self.test.settings;
         match message.kind {
             say::ACCESS_DENIED => {
-                self.fail("error - the server is busy running a test. try again later", cx);
+                self.fail("the server is busy running a test. try again later", cx);
             }
             say::PARAM_EXCHANGE => {
                 let values = vec![
@@ -204,18 +230,21 @@ impl Client {
                     s.time.as_ns(),
                     s.omit.as_ns(),
                     s.blocks as i64,
+                    i64::from(s.bidir),
+                    i64::from(s.server_output),
                 ];
                 self.tell(say::PARAMS, 130, values, cx);
             }
             say::CREATE_STREAMS => self.create_streams(cx),
             say::TEST_RUNNING => self.run(cx),
             say::EXCHANGE_RESULTS => {
-                let values = self.test.streams.iter().flat_map(Stream::results).collect();
+                let values = self.test.results();
                 self.tell(say::RESULTS, 250, values, cx);
             }
             say::RESULTS => {
-                for (stream, values) in self.test.streams.iter_mut().zip(message.values.chunks(5)) {
-                    stream.other.copy_from_slice(values);
+                self.test.learn(&message.values);
+                if self.test.settings.server_output {
+                    self.test.server_said = Some(message.text.clone());
                 }
             }
             say::DISPLAY_RESULTS => {
@@ -255,7 +284,7 @@ impl Program for Client {
         cx.print(&self.test.settings.warnings);
         let host = self.test.settings.host.clone();
         let Some(addr) = cx.resolve(&host, self.test.settings.family) else {
-            self.fail("error - unable to connect to server: Name or service not known", cx);
+            self.fail(&format!("{UNABLE}: Name or service not known"), cx);
             return;
         };
         self.addr = (addr, self.test.settings.port);
@@ -274,14 +303,15 @@ impl Program for Client {
         let cfg = cx.net.tcp_config(cx.host);
         match cx.net.tcp_connect(cx.host, cx.app, self.addr, flow, true, SockOpts::default(), cfg) {
             Ok(sock) => self.control = sock,
-            Err(error) => self.fail(&format!("error - unable to connect to server: {error}"), cx),
+            Err(error) => self.fail(&format!("{UNABLE}: {error}"), cx),
         }
     }
 
     fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>) {
         match wake {
             Wake::Connected(sock) => {
-                let cookie = Message { kind: say::COOKIE, values: vec![i64::from(cx.app) + 1] };
+                let cookie =
+                    Message { kind: say::COOKIE, values: vec![i64::from(cx.app) + 1], text: String::new() };
                 cx.net.tcp_say(sock, COOKIE_SIZE, cookie);
             }
             Wake::Readable(sock) if sock == self.control => {
@@ -293,7 +323,7 @@ impl Program for Client {
             Wake::Readable(sock) => {
                 if let Some(i) = self.test.find(sock) {
                     let n = cx.net.tcp_read(sock);
-                    if !self.over {
+                    if !self.over && !self.test.streams[i].sender {
                         self.test.streams[i].bytes += n;
                     }
                 }
@@ -317,10 +347,10 @@ impl Program for Client {
                     if self.ready == i as u32 {
                         self.ready += 1;
                     }
-                    if self.ready == self.test.settings.parallel {
+                    if self.ready == self.test.wanted() {
                         cx.net.wakes.stop_timer(self.timers[HELLO_AGAIN as usize]);
                     }
-                } else if !self.over {
+                } else if !self.over && !self.test.streams[i].sender {
                     let transit = cx.now() - created;
                     self.test.streams[i].datagram(len, seq, transit);
                 }
@@ -342,10 +372,10 @@ impl Program for Client {
             Wake::Timer(PACE) => self.work(cx),
             Wake::Timer(_) => self.hello(cx),
             Wake::Failed(sock, error) if sock == self.control || !self.running => {
-                self.fail(&format!("error - unable to connect to server: {error}"), cx);
+                self.fail(&format!("{UNABLE}: {error}"), cx);
             }
             Wake::Eof(sock) if sock == self.control => {
-                self.fail("error - control socket has closed unexpectedly", cx);
+                self.fail("control socket has closed unexpectedly", cx);
             }
             _ => {}
         }

@@ -1,6 +1,9 @@
-//! JSON as iperf3 prints it: members in order, tabs, numbers in cJSON's way.
+//! JSON as iperf3 prints it: members in order, tabs or one line, numbers in cJSON's way.
 //!
-//! Follows: cJSON `print_number`, `print_object`, `print_array`.
+//! Follows: cJSON 1.7.15 `print_number`, `print_object`, `print_array`.
+
+use penstock_model::time::general;
+use std::fmt::Write as _;
 
 /// A JSON value whose members keep their order.
 #[derive(Clone, PartialEq, Debug)]
@@ -14,45 +17,82 @@ pub(crate) enum Json {
 }
 
 impl Json {
-    /// The text.
+    /// `cJSON_Print`.
     pub(crate) fn print(&self, depth: usize) -> String {
         match self {
-            Json::Int(n) => n.to_string(),
-            Json::Float(x) => number(*x),
-            Json::Bool(b) => b.to_string(),
-            Json::Text(t) => format!("\"{}\"", t.replace('\\', "\\\\").replace('"', "\\\"")),
             Json::Array(items) => {
                 let items: Vec<String> = items.iter().map(|i| i.print(depth + 1)).collect();
                 format!("[{}]", items.join(", "))
             }
             Json::Object(members) => {
                 let tabs = "\t".repeat(depth + 1);
-                let members: Vec<String> =
-                    members.iter().map(|(k, v)| format!("{tabs}\"{k}\":\t{}", v.print(depth + 1))).collect();
-                if members.is_empty() {
-                    return "{\n}".to_owned();
+                let mut text = "{\n".to_owned();
+                for (n, (name, value)) in members.iter().enumerate() {
+                    let comma = if n + 1 < members.len() { "," } else { "" };
+                    let _ = writeln!(text, "{tabs}\"{name}\":\t{}{comma}", value.print(depth + 1));
                 }
-                format!("{{\n{}\n{}}}", members.join(",\n"), "\t".repeat(depth))
+                text + &"\t".repeat(depth) + "}"
             }
+            plain => plain.plain(),
+        }
+    }
+    /// `cJSON_PrintUnformatted`.
+    pub(crate) fn line(&self) -> String {
+        match self {
+            Json::Array(items) => {
+                format!("[{}]", items.iter().map(Json::line).collect::<Vec<_>>().join(","))
+            }
+            Json::Object(members) => {
+                let members: Vec<String> =
+                    members.iter().map(|(name, value)| format!("\"{name}\":{}", value.line())).collect();
+                format!("{{{}}}", members.join(","))
+            }
+            plain => plain.plain(),
+        }
+    }
+    fn plain(&self) -> String {
+        match self {
+            Json::Int(n) => number(*n as f64),
+            Json::Float(x) => number(*x),
+            Json::Bool(b) => b.to_string(),
+            Json::Text(t) => quoted(t),
+            Json::Array(_) | Json::Object(_) => String::new(),
         }
     }
 }
 
+/// `print_string_ptr`.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c < ' ' => _ = write!(out, "\\u{:04x}", c as u32),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// With fifteen digits, or seventeen where fifteen are not the same number.
 fn number(x: f64) -> String {
     if !x.is_finite() {
         return "null".to_owned();
     }
-    if x.floor() == x && x.abs() < 1e60 {
-        return format!("{x:.0}");
+    if x == f64::from(x as i32) {
+        return (x as i32).to_string();
     }
-    if x.abs() < 1e-6 || x.abs() > 1e9 {
-        let text = format!("{x:.6e}");
-        let (mantissa, exponent) = text.split_once('e').expect("LowerExp prints an e");
-        let exponent: i32 = exponent.parse().expect("LowerExp prints a decimal exponent");
-        let sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{mantissa}e{sign}{:02}", exponent.abs());
-    }
-    format!("{x:.6}")
+    let short = general(x, 15);
+    // `compare_double`: the same but for the last bit.
+    let same = short.parse::<f64>().is_ok_and(|y| (y - x).abs() <= x.abs().max(y.abs()) * f64::EPSILON);
+    if same { short } else { general(x, 17) }
 }
 
 #[cfg(test)]
@@ -64,14 +104,20 @@ mod tests {
         let check = |x: f64, text: &str| assert_eq!(number(x), text);
         check(10.0, "10");
         check(10.000_123, "10.000123");
-        check(1.5e-9, "1.500000e-09");
-        check(1_234_567_890.5, "1.234568e+09");
+        check(1.5e-9, "1.5e-09");
+        check(3.1e-5, "3.1e-05");
+        check(10_473_004.285_966_191, "10473004.285966191");
+        check(f64::from(1.001_218_f32), "1.00121796131134");
+        check(3_000_000_000.0, "3000000000");
         check(0.0, "0");
     }
 
     #[test]
-    fn objects_are_indented_with_tabs() {
+    fn objects_are_indented_with_tabs_or_stand_in_one_line() {
         let json = Json::Object(vec![("a", Json::Array(vec![Json::Object(vec![("b", Json::Bool(true))])]))]);
         assert_eq!(json.print(0), "{\n\t\"a\":\t[{\n\t\t\t\"b\":\ttrue\n\t\t}]\n}");
+        assert_eq!(json.line(), "{\"a\":[{\"b\":true}]}");
+        let none = Json::Object(vec![("end", Json::Object(Vec::new())), ("say", Json::Text("a\n".into()))]);
+        assert_eq!(none.print(0), "{\n\t\"end\":\t{\n\t},\n\t\"say\":\t\"a\\n\"\n}");
     }
 }

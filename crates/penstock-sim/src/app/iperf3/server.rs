@@ -1,7 +1,7 @@
 //! `iperf3 -s`.
 
 use crate::app::iperf3::json::Json;
-use crate::app::iperf3::test::{Stream, Test};
+use crate::app::iperf3::test::{Stream, Test, event};
 use crate::app::iperf3::{HELLO, Settings, say};
 use crate::app::{Cx, Program};
 use crate::index::NONE;
@@ -15,6 +15,17 @@ const PACE: u32 = 1;
 const OMIT: u32 = 2;
 const LINE: &str = "-----------------------------------------------------------\n";
 
+/// The number of a stream's socket in the server's process.
+fn id(n: u32, udp: bool) -> u32 {
+    match (udp, n) {
+        (false, 0..3) => 5 + 3 * n,
+        (false, _) => 7 + 2 * n,
+        (true, 0 | 1) => 5 + n,
+        (true, 2) => 9,
+        (true, _) => 6 + 2 * n,
+    }
+}
+
 /// The server.
 pub(crate) struct Server {
     settings: Settings,
@@ -27,6 +38,9 @@ pub(crate) struct Server {
     timers: [u32; 3],
     start_json: Vec<(&'static str, Json)>,
     started: Time,
+    /// How many tests there have been, this one included, and what was printed since the last.
+    tests: u32,
+    said: String,
 }
 
 impl Server {
@@ -42,15 +56,21 @@ impl Server {
             timers: [NONE; 3],
             start_json: Vec::new(),
             started: Time::ZERO,
+            tests: 0,
+            said: String::new(),
         }
     }
-    fn listening(&self, cx: &mut Cx<'_>) {
+    fn listening(&mut self, cx: &mut Cx<'_>) {
         if !self.settings.json {
-            cx.print(&format!("{LINE}Server listening on {}\n{LINE}", self.settings.port));
+            self.tests += 1;
+            let text =
+                format!("{LINE}Server listening on {} (test #{})\n{LINE}", self.settings.port, self.tests);
+            cx.print(&text);
+            self.said = text;
         }
     }
     fn tell(&self, kind: u32, len: u64, values: Vec<i64>, cx: &mut Cx<'_>) {
-        cx.net.tcp_say(self.control, len, Message { kind, values });
+        cx.net.tcp_say(self.control, len, Message { kind, values, text: String::new() });
     }
     /// A message that came on a connection.
     fn hear(&mut self, sock: u32, message: &Message, cx: &mut Cx<'_>) {
@@ -60,19 +80,25 @@ impl Server {
                 let s = &cx.net.sockets[sock];
                 (self.control, self.peer, self.cookie) = (sock, s.remote, value(0));
                 if !self.settings.json {
-                    cx.print(&format!("Accepted connection from {}, port {}\n", self.peer.0, self.peer.1));
+                    let text = format!("Accepted connection from {}, port {}\n", self.peer.0, self.peer.1);
+                    cx.print(&text);
+                    self.said.push_str(&text);
                 }
                 self.started = cx.now();
                 self.tell(say::PARAM_EXCHANGE, 1, Vec::new(), cx);
             }
             say::COOKIE => {
-                let wanted = self.test.as_ref().map_or(0, |t| t.settings.parallel as usize - t.streams.len());
+                let wanted = self.test.as_ref().map_or(0, |t| t.wanted() as usize - t.streams.len());
                 if value(0) == self.cookie && wanted > 0 {
                     let s = &cx.net.sockets[sock];
                     let stream = (s.flow, s.local, s.remote);
                     self.add_stream(sock, stream.0, stream.1, stream.2, cx);
                 } else {
-                    cx.net.tcp_say(sock, 1, Message { kind: say::ACCESS_DENIED, values: Vec::new() });
+                    cx.net.tcp_say(
+                        sock,
+                        1,
+                        Message { kind: say::ACCESS_DENIED, values: Vec::new(), text: String::new() },
+                    );
                     cx.net.tcp_close(sock);
                 }
             }
@@ -88,13 +114,16 @@ impl Server {
                     time: Span::from_ns(value(7)),
                     omit: Span::from_ns(value(8)),
                     blocks: value(9) as u64,
+                    bidir: value(10) != 0,
+                    server_output: value(11) != 0,
                     ..self.settings.clone()
                 };
-                let sender = settings.reverse;
-                if sender && settings.udp {
+                if (settings.reverse || settings.bidir) && settings.udp {
                     cx.net.set_tos(self.udp, settings.tos);
                 }
-                self.test = Some(Test::new(settings, sender, false));
+                let mut test = Test::new(settings, false);
+                test.said = std::mem::take(&mut self.said);
+                self.test = Some(test);
                 self.tell(say::CREATE_STREAMS, 1, Vec::new(), cx);
             }
             say::TEST_END => {
@@ -108,11 +137,14 @@ impl Server {
             }
             say::RESULTS => {
                 let Some(test) = &mut self.test else { return };
-                for (stream, values) in test.streams.iter_mut().zip(message.values.chunks(5)) {
-                    stream.other.copy_from_slice(values);
+                test.learn(&message.values);
+                let (values, mut text) = (test.results(), String::new());
+                if test.settings.server_output {
+                    test.server_end(cx);
+                    text = std::mem::take(&mut test.said);
                 }
-                let values = test.streams.iter().flat_map(Stream::results).collect();
-                self.tell(say::RESULTS, 250, values, cx);
+                let len = 250 + text.len() as u64;
+                cx.net.tcp_say(self.control, len, Message { kind: say::RESULTS, values, text });
                 self.tell(say::DISPLAY_RESULTS, 1, Vec::new(), cx);
             }
             say::IPERF_DONE => self.done(cx),
@@ -121,12 +153,13 @@ impl Server {
     }
     fn add_stream(&mut self, sock: u32, flow: u32, local: Addr, remote: Addr, cx: &mut Cx<'_>) {
         let Some(test) = &mut self.test else { return };
-        if test.sender && !test.settings.udp {
+        let n = test.streams.len() as u32;
+        let sender = test.sends_nth(n);
+        if sender && !test.settings.udp {
             cx.net.set_tos(sock, test.settings.tos);
         }
-        let id = 5 + 2 * test.streams.len() as u32;
-        test.streams.push(Stream::new(id, sock, flow, local, remote));
-        if test.streams.len() as u32 == test.settings.parallel {
+        test.streams.push(Stream::new(id(n, test.settings.udp), sender, sock, flow, local, remote));
+        if test.streams.len() as u32 == test.wanted() {
             self.tell(say::TEST_START, 1, Vec::new(), cx);
             self.tell(say::TEST_RUNNING, 1, Vec::new(), cx);
             self.run(cx);
@@ -138,11 +171,17 @@ impl Server {
         self.running = true;
         test.begin(now);
         let mss = test.streams.first().and_then(|s| cx.net.endpoint(s.sock)).map_or(0, |e| e.info().snd_mss);
-        self.start_json =
-            test.start_json(("accepted_connection", self.peer), self.cookie as u64, mss, self.started);
-        if !test.settings.json {
+        if let Some(info) = test.streams.first().and_then(|s| cx.net.endpoint(s.sock)).map(|e| e.info()) {
+            let cc = info.cc.to_owned();
+            (test.settings.sender_cc, test.settings.receiver_cc) = (cc.clone(), cc);
+        }
+        let peer = ("accepted_connection", self.peer.0.to_string(), self.peer.1);
+        self.start_json = test.start_json(peer, self.cookie as u64, mss, self.started, cx);
+        if test.settings.stream {
+            event("start", Json::Object(std::mem::take(&mut self.start_json)), cx);
+        } else if !test.settings.json {
             let lines: String = test.streams.iter().map(Stream::connected).collect();
-            cx.print(&lines);
+            test.say(&lines, cx);
         }
         if test.settings.interval > Span::ZERO {
             cx.net.set_timer(self.timers[INTERVAL as usize], now + test.settings.interval);
@@ -153,7 +192,7 @@ impl Server {
         self.work(cx);
     }
     fn work(&mut self, cx: &mut Cx<'_>) {
-        let Some(test) = self.test.as_mut().filter(|t| t.sender && self.running) else { return };
+        let Some(test) = self.test.as_mut().filter(|t| t.sends() && self.running) else { return };
         let mut call = None;
         for i in 0..test.streams.len() {
             if test.settings.udp {
@@ -225,6 +264,7 @@ impl Program for Server {
                 if let Some(test) = &mut self.test
                     && let Some(i) = test.find(sock)
                     && self.running
+                    && !test.streams[i].sender
                 {
                     test.streams[i].bytes += n;
                 }
@@ -233,7 +273,7 @@ impl Program for Server {
                 }
             }
             Wake::Writable(sock) => {
-                let Some(test) = self.test.as_mut().filter(|t| t.sender && self.running) else { return };
+                let Some(test) = self.test.as_mut().filter(|t| t.sends() && self.running) else { return };
                 if test.settings.udp {
                     return self.work(cx);
                 }
@@ -250,7 +290,7 @@ impl Program for Server {
                     let wanted = self
                         .test
                         .as_ref()
-                        .is_some_and(|t| t.settings.udp && (t.streams.len() as u32) < t.settings.parallel);
+                        .is_some_and(|t| t.settings.udp && (t.streams.len() as u32) < t.wanted());
                     let flow = (seq & !HELLO) as u32;
                     if known.is_none() && !wanted {
                         return;
@@ -258,12 +298,14 @@ impl Program for Server {
                     cx.net.sockets[sock].flow = NONE;
                     let _ = cx.net.udp_send_to(sock, from, 4, HELLO);
                     if known.is_none() {
-                        if self.test.as_ref().is_some_and(|t| t.sender) {
+                        if self.test.as_ref().is_some_and(|t| t.sends_nth(t.streams.len() as u32)) {
                             cx.net.meter.flows[flow as usize].socks = [sock, NONE];
                         }
                         self.add_stream(sock, flow, (to, port), from, cx);
                     }
-                } else if let (Some(i), Some(test), true) = (known, &mut self.test, self.running) {
+                } else if let (Some(i), Some(test), true) = (known, &mut self.test, self.running)
+                    && !test.streams[i].sender
+                {
                     let transit = cx.now() - created;
                     test.streams[i].datagram(len, seq, transit);
                 }

@@ -1,21 +1,21 @@
 //! A test under way: its streams, what is printed each interval and in the end.
 //!
-//! Follows: iperf 3.1.3 `iperf_print_intermediate`, `print_interval_results`, `iperf_print_results`, `iperf_udp_recv`.
+//! Follows: iperf 3.18 `iperf_print_intermediate`, `iperf_udp_recv`, `iperf_json_start`.
 
 use crate::app::Cx;
-use crate::app::form::percent;
-use crate::app::iperf3::Settings;
 use crate::app::iperf3::json::Json;
+use crate::app::iperf3::print::{self, End, Ends, Style};
+use crate::app::iperf3::{Settings, VERSION};
 use crate::index::NONE;
 use crate::results::Interval;
 use crate::sock::Addr;
 use penstock_model::{Span, Time};
 
-pub(crate) const SEPARATOR: &str = "- - - - - - - - - - - - - - - - - - - - - - - - -\n";
-
 /// One stream.
 pub(crate) struct Stream {
     pub(crate) id: u32,
+    /// This side sends it.
+    pub(crate) sender: bool,
     pub(crate) sock: u32,
     pub(crate) flow: u32,
     pub(crate) local: Addr,
@@ -29,10 +29,11 @@ pub(crate) struct Stream {
     /// Seconds.
     pub(crate) jitter: f64,
     prev_transit: f64,
-    /// What the other side has counted: bytes, packets, errors, jitter in ns, retransmissions.
-    pub(crate) other: [i64; 5],
+    /// What the other side has counted: bytes, packets, errors, jitter in ns, retransmissions; and how long it took, ns.
+    pub(crate) other: [i64; 6],
     retransmits: u64,
     max_cwnd: u64,
+    max_window: u64,
     rtt_us: (i64, i64, i64, i64),
     before: (u64, u64, u64, u64),
     /// What is not counted of them: packets, errors, retransmissions.
@@ -44,9 +45,10 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(id: u32, sock: u32, flow: u32, local: Addr, remote: Addr) -> Stream {
+    pub(crate) fn new(id: u32, sender: bool, sock: u32, flow: u32, local: Addr, remote: Addr) -> Stream {
         Stream {
             id,
+            sender,
             sock,
             flow,
             local,
@@ -57,9 +59,10 @@ impl Stream {
             out_of_order: 0,
             jitter: 0.0,
             prev_transit: 0.0,
-            other: [0; 5],
+            other: [0; 6],
             retransmits: 0,
             max_cwnd: 0,
+            max_window: 0,
             rtt_us: (i64::MAX, 0, 0, 0),
             before: (0, 0, 0, 0),
             omitted: (0, 0, 0),
@@ -67,7 +70,7 @@ impl Stream {
             calling: false,
         }
     }
-    /// `[  4] local 10.0.0.1 port 45708 connected to 10.0.0.2 port 5201`.
+    /// `[  5] local 10.0.0.1 port 45708 connected to 10.0.0.2 port 5201`.
     pub(crate) fn connected(&self) -> String {
         let (l, r) = (self.local, self.remote);
         format!("[{:3}] local {} port {} connected to {} port {}\n", self.id, l.0, l.1, r.0, r.1)
@@ -86,10 +89,10 @@ impl Stream {
         self.prev_transit = transit;
     }
     /// What is told to the other side in the end.
-    pub(crate) fn results(&self) -> [i64; 5] {
+    fn results(&self, took: Span) -> [i64; 6] {
         let jitter = (self.jitter * 1e9) as i64;
         let (packets, errors, retransmits) = self.counted();
-        [self.bytes as i64, packets as i64, errors as i64, jitter, retransmits as i64]
+        [self.bytes as i64, packets as i64, errors as i64, jitter, retransmits as i64, took.as_ns()]
     }
     /// Packets, errors and retransmissions without what is omitted.
     fn counted(&self) -> (u64, u64, u64) {
@@ -101,42 +104,42 @@ impl Stream {
 /// A test.
 pub(crate) struct Test {
     pub(crate) settings: Settings,
-    /// This side sends.
-    pub(crate) sender: bool,
     pub(crate) client: bool,
     pub(crate) streams: Vec<Stream>,
     pub(crate) start: Time,
     pub(crate) last: Time,
+    /// When it counted last.
+    pub(crate) ended: Time,
     intervals: Vec<Json>,
-    pub(crate) header_printed: bool,
+    header_printed: bool,
+    end_printed: bool,
+    /// What a server has printed, for the client that wants to have it; and at the client.
+    pub(crate) said: String,
+    pub(crate) server_said: Option<String>,
     /// It sends already, and does not count yet.
     pub(crate) omitting: bool,
 }
 
-fn float(x: f64) -> Json {
-    Json::Float(x)
-}
-fn int(n: u64) -> Json {
-    Json::Int(n as i64)
-}
-
 impl Test {
-    pub(crate) fn new(settings: Settings, sender: bool, client: bool) -> Test {
+    pub(crate) fn new(settings: Settings, client: bool) -> Test {
         Test {
             settings,
-            sender,
             client,
             streams: Vec::new(),
             start: Time::ZERO,
             last: Time::ZERO,
+            ended: Time::ZERO,
             intervals: Vec::new(),
             header_printed: false,
+            end_printed: false,
+            said: String::new(),
+            server_said: None,
             omitting: false,
         }
     }
     /// Streams start now.
     pub(crate) fn begin(&mut self, now: Time) {
-        (self.start, self.last) = (now, now);
+        (self.start, self.last, self.ended) = (now, now, now);
         self.omitting = self.settings.omit > Span::ZERO;
     }
     /// From now on it counts (`iperf_reset_stats`).
@@ -144,7 +147,7 @@ impl Test {
         self.interval(cx);
         self.omitting = false;
         let now = cx.now();
-        (self.start, self.last) = (now, now);
+        (self.start, self.last, self.ended) = (now, now, now);
         for stream in &mut self.streams {
             if let Some(endpoint) = cx.net.endpoint(stream.sock) {
                 stream.retransmits = endpoint.info().total_retrans;
@@ -159,6 +162,9 @@ impl Test {
         let now = cx.now();
         let len = u64::from(self.settings.len);
         let stream = &mut self.streams[i];
+        if !stream.sender {
+            return;
+        }
         loop {
             if self.settings.rate > 0 {
                 let elapsed = (now - self.start).as_ns() as u128;
@@ -186,6 +192,9 @@ impl Test {
         let elapsed = (now - self.start).as_ns() as u128;
         let due = u128::from(rate) * elapsed / 8_000_000_000;
         let stream = &mut self.streams[i];
+        if !stream.sender {
+            return None;
+        }
         stream.blocked = false;
         for _ in 0..1000 {
             if rate > 0 && u128::from(stream.bytes) > due
@@ -221,7 +230,48 @@ impl Test {
     }
     /// Whether the amount that was asked for has been sent.
     pub(crate) fn has_sent_all(&self) -> bool {
-        self.settings.bytes > 0 && self.streams.iter().all(|s| s.bytes >= self.settings.bytes)
+        let mut own = self.streams.iter().filter(|s| s.sender).peekable();
+        self.settings.bytes > 0 && own.peek().is_some() && own.all(|s| s.bytes >= self.settings.bytes)
+    }
+    /// Whether this side sends any.
+    pub(crate) fn sends(&self) -> bool {
+        self.streams.iter().any(|s| s.sender)
+    }
+    /// How many streams there are going to be.
+    pub(crate) fn wanted(&self) -> u32 {
+        if self.settings.bidir { 2 * self.settings.parallel } else { self.settings.parallel }
+    }
+    /// Whether this side sends the stream of that number: where both send, the client's come first.
+    pub(crate) fn sends_nth(&self, n: u32) -> bool {
+        let by_client = if self.settings.bidir { n < self.settings.parallel } else { !self.settings.reverse };
+        by_client == self.client
+    }
+    /// What is told to the other side in the end.
+    pub(crate) fn results(&self) -> Vec<i64> {
+        let took = self.ended - self.start;
+        self.streams.iter().flat_map(|s| s.results(took)).collect()
+    }
+    /// What the other side has told.
+    pub(crate) fn learn(&mut self, values: &[i64]) {
+        for (stream, values) in self.streams.iter_mut().zip(values.chunks_exact(6)) {
+            stream.other.copy_from_slice(values);
+        }
+    }
+
+    /// Seconds as `iperf_time_in_secs` has them, of microseconds.
+    fn since_start(&self, at: Time) -> f64 {
+        seconds(self.start, at)
+    }
+    pub(crate) fn style(&self) -> Style {
+        let s = &self.settings;
+        Style { udp: s.udp, bidir: s.bidir, client: self.client, parallel: s.parallel, format: s.format }
+    }
+    /// Prints, and keeps what the client wants to have (`--get-server-output`).
+    pub(crate) fn say(&mut self, text: &str, cx: &mut Cx<'_>) {
+        if self.settings.server_output {
+            self.said.push_str(text);
+        }
+        cx.print(text);
     }
 
     /// An interval has ended.
@@ -230,43 +280,38 @@ impl Test {
         if now == self.last {
             return;
         }
-        let seconds = (now - self.last).as_secs_f64();
-        let (st, et) = ((self.last - self.start).as_secs_f64(), (now - self.start).as_secs_f64());
-        let tcp = !self.settings.udp;
-        let omitted = if self.omitting { "(omitted)" } else { "" };
-        let mut text = String::new();
-        if !self.header_printed {
-            text.push_str(match (tcp, self.sender) {
-                (true, true) => "[ ID] Interval           Transfer     Bandwidth       Retr  Cwnd\n",
-                (true, false) => "[ ID] Interval           Transfer     Bandwidth\n",
-                (false, true) => "[ ID] Interval           Transfer     Bandwidth       Total Datagrams\n",
-                (false, false) => {
-                    "[ ID] Interval           Transfer     Bandwidth       Jitter    Lost/Total Datagrams\n"
-                }
-            });
-        } else if self.streams.len() > 1 {
-            text.push_str(SEPARATOR);
+        // At the end a short one in which nothing came is nothing.
+        let short = (now - self.last).as_ns() * 10 < self.settings.interval.as_ns();
+        if short && self.header_printed && self.streams.iter().all(|s| s.bytes == s.before.0) {
+            self.ended = now;
+            return;
         }
-        self.header_printed = true;
-        let mut streams = Vec::new();
-        let mut sum = (0, 0, 0, 0, 0.0);
+        let took = seconds(self.last, now) as f32;
+        let (start, end) = (self.since_start(self.last), self.since_start(now));
+        let mut interval = print::Interval { rows: Vec::new(), omitted: self.omitting };
         for (i, stream) in self.streams.iter_mut().enumerate() {
-            let info = cx.net.endpoint(stream.sock).map(|e| e.info());
-            if let Some(info) = info {
+            let mut tcp = print::Tcp::default();
+            if let Some(info) = cx.net.endpoint(stream.sock).map(|e| e.info()) {
+                let host = &mut cx.net.machines[cx.host as usize].host;
+                let mtu = host.mtu_to(stream.remote.0, now).unwrap_or(0);
                 stream.retransmits = info.total_retrans;
                 let rtt = info.srtt.as_ns() / 1000;
                 let r = &mut stream.rtt_us;
                 *r = (r.0.min(rtt), r.1.max(rtt), r.2 + rtt, r.3 + 1);
+                tcp = print::Tcp {
+                    retransmits: stream.retransmits - stream.before.3,
+                    cwnd: u64::from(info.cwnd) * u64::from(info.snd_mss),
+                    window: u64::from(info.snd_wnd),
+                    rtt,
+                    rttvar: info.rttvar.as_ns() / 1000,
+                    pmtu: u64::from(mtu),
+                };
             }
-            let cwnd = info.map_or(0, |i| u64::from(i.cwnd) * u64::from(i.snd_mss));
-            stream.max_cwnd = stream.max_cwnd.max(cwnd);
-            let (b, p, e, r) = stream.before;
+            stream.max_cwnd = stream.max_cwnd.max(tcp.cwnd);
+            stream.max_window = stream.max_window.max(tcp.window);
+            let (b, p, e, _) = stream.before;
             stream.before = (stream.bytes, stream.packets, stream.errors, stream.retransmits);
-            let (bytes, packets, errors) = (stream.bytes - b, stream.packets - p, stream.errors - e);
-            let retransmits = stream.retransmits - r;
-            sum =
-                (sum.0 + bytes, sum.1 + packets, sum.2 + errors, sum.3 + retransmits, sum.4 + stream.jitter);
-            let rate = bytes as f64 / seconds;
+            let bytes = stream.bytes - b;
             if !self.omitting {
                 cx.result.intervals.push(Interval {
                     stream: i as u32,
@@ -275,176 +320,143 @@ impl Test {
                     bytes,
                 });
             }
-            let head = head(&format!("{:3}", stream.id), st, et, &self.settings, bytes, rate);
-            match (tcp, self.sender) {
-                (true, true) => {
-                    let cwnd = self.settings.units(cwnd as f64);
-                    text.push_str(&format!("{head}  {retransmits:3}   {cwnd}s       {omitted}\n"));
-                }
-                (true, false) => text.push_str(&format!("{head}                  {omitted}\n")),
-                (false, true) => text.push_str(&format!("{head}  {packets}  {omitted}\n")),
-                (false, false) => {
-                    let (ms, pct) = (stream.jitter * 1000.0, percent(errors, packets.max(1)));
-                    text.push_str(&format!("{head}  {ms:5.3} ms  {errors}/{packets} ({pct}%)  {omitted}\n"));
-                }
-            }
-            let mut json = amounts(Some(stream.id), st, et, seconds, bytes);
-            match (tcp, self.sender) {
-                (true, true) => {
-                    json.push(("retransmits", int(retransmits)));
-                    json.push(("snd_cwnd", int(cwnd)));
-                    json.push(("rtt", Json::Int(info.map_or(0, |i| i.srtt.as_ns() / 1000))));
-                }
-                (true, false) => {}
-                (false, true) => json.push(("packets", int(packets))),
-                (false, false) => losses(&mut json, stream.jitter, errors, packets),
-            }
-            json.push(("omitted", Json::Bool(self.omitting)));
-            streams.push(Json::Object(json));
+            interval.rows.push(print::Row {
+                id: stream.id,
+                sender: stream.sender,
+                start,
+                end,
+                seconds: took,
+                bytes,
+                tcp,
+                packets: stream.packets - p,
+                errors: stream.errors - e,
+                jitter: stream.jitter,
+            });
         }
-        let n = self.streams.len().max(1) as f64;
-        if self.streams.len() > 1 {
-            let head = head("SUM", st, et, &self.settings, sum.0, sum.0 as f64 / seconds);
-            match (tcp, self.sender) {
-                (true, true) => text.push_str(&format!("{head}  {:3}             {omitted}\n", sum.3)),
-                (true, false) => text.push_str(&format!("{head}                  {omitted}\n")),
-                (false, true) => text.push_str(&format!("{head}  {}  {omitted}\n", sum.1)),
-                (false, false) => {
-                    let (ms, pct) = (sum.4 / n * 1000.0, percent(sum.2, sum.1.max(1)));
-                    text.push_str(&format!("{head}  {ms:5.3} ms  {}/{} ({pct}%)  {omitted}\n", sum.2, sum.1));
-                }
-            }
-        }
-        let mut json = amounts(None, st, et, seconds, sum.0);
-        match (tcp, self.sender) {
-            (true, true) => json.push(("retransmits", int(sum.3))),
-            (true, false) => {}
-            (false, true) => json.push(("packets", int(sum.1))),
-            (false, false) => losses(&mut json, sum.4 / n, sum.2, sum.1),
-        }
-        json.push(("omitted", Json::Bool(self.omitting)));
-        let both = vec![("streams", Json::Array(streams)), ("sum", Json::Object(json))];
-        self.intervals.push(Json::Object(both));
+        let style = self.style();
         if !self.settings.json {
-            cx.print(&text);
+            let mut text = String::new();
+            if !self.header_printed {
+                text.push_str(&style.header(self.streams.first().is_some_and(|s| s.sender)));
+            } else if self.settings.parallel > 1 {
+                text.push_str(print::SEPARATOR);
+            }
+            text.push_str(&style.interval(&interval));
+            self.say(&text, cx);
+        } else if self.settings.stream {
+            event("interval", style.interval_json(&interval), cx);
+        } else {
+            self.intervals.push(style.interval_json(&interval));
         }
-        self.last = now;
+        self.header_printed = true;
+        (self.last, self.ended) = (now, now);
+    }
+
+    /// The counts of both sides, with how long each took.
+    fn ends(&self) -> Ends {
+        let own_s = self.since_start(self.ended);
+        let other_s = self.streams.first().map_or(0.0, |s| s.other[5] as f64 / 1e9);
+        let other_s = if other_s > 0.0 { other_s } else { own_s };
+        let first = self.streams.first().is_some_and(|s| s.sender);
+        let (sender_s, receiver_s) = if first { (own_s, other_s) } else { (other_s, own_s) };
+        let row = |s: &Stream| {
+            let (packets, errors, retransmits) = s.counted();
+            let [bytes, other_packets, other_errors, other_jitter, other_retransmits, ..] = s.other;
+            let (min, max, total, count) = s.rtt_us;
+            let both = |own: u64, other: i64| {
+                if s.sender { (own, other as u64) } else { (other as u64, own) }
+            };
+            let (sent, received) = both(s.bytes, bytes);
+            let (sent_packets, received_packets) = both(packets, other_packets);
+            End {
+                id: s.id,
+                sender: s.sender,
+                sent,
+                received,
+                retransmits: if s.sender { retransmits } else { other_retransmits as u64 },
+                max_cwnd: if s.sender || self.settings.bidir { s.max_cwnd } else { 0 },
+                max_window: if s.sender || self.settings.bidir { s.max_window } else { 0 },
+                max_rtt: if s.sender || self.settings.bidir { max } else { 0 },
+                min_rtt: if count > 0 && (s.sender || self.settings.bidir) { min } else { 0 },
+                mean_rtt: if count > 0 && (s.sender || self.settings.bidir) { total / count } else { 0 },
+                sent_packets,
+                received_packets,
+                errors: if s.sender { other_errors as u64 } else { errors },
+                jitter: if s.sender { other_jitter as f64 / 1e9 } else { s.jitter },
+                out_of_order: s.out_of_order,
+            }
+        };
+        let congestion = (self.settings.sender_cc.clone(), self.settings.receiver_cc.clone());
+        Ends {
+            rows: self.streams.iter().map(row).collect(),
+            sender_s,
+            receiver_s,
+            own_s,
+            cpu: [0.0; 6],
+            congestion,
+        }
+    }
+
+    /// What a server prints in the end, before it knows what the client has counted (`--get-server-output`).
+    pub(crate) fn server_end(&mut self, cx: &mut Cx<'_>) {
+        if !self.settings.json {
+            let text = self.style().end(&self.ends(), None);
+            self.say(&text, cx);
+        }
+        self.end_printed = true;
     }
 
     /// The end: both sides' counts side by side. `start` is the JSON of how it began.
     pub(crate) fn finish(&mut self, start: Vec<(&'static str, Json)>, cx: &mut Cx<'_>) {
-        let tcp = !self.settings.udp;
-        let et = (self.last - self.start).as_secs_f64();
-        let mut text = String::from(SEPARATOR);
-        text.push_str(if tcp {
-            "[ ID] Interval           Transfer     Bandwidth       Retr\n"
-        } else {
-            "[ ID] Interval           Transfer     Bandwidth       Jitter    Lost/Total Datagrams\n"
-        });
-        let (mut all_sent, mut all_received, mut all_retransmits) = (0, 0, 0);
-        let (mut all_packets, mut all_errors, mut all_jitter) = (0, 0, 0.0);
-        let mut streams = Vec::new();
-        let per_second = |bytes: u64| if et > 0.0 { bytes as f64 / et } else { 0.0 };
-        for s in &self.streams {
-            let (sent, received) =
-                if self.sender { (s.bytes, s.other[0] as u64) } else { (s.other[0] as u64, s.bytes) };
-            all_sent += sent;
-            all_received += received;
-            let id = format!("{:3}", s.id);
-            let line = head(&id, 0.0, et, &self.settings, sent, per_second(sent));
-            if tcp {
-                let retransmits = if self.sender { s.counted().2 } else { s.other[4] as u64 };
-                all_retransmits += retransmits;
-                text.push_str(&format!("{line}  {retransmits:3}             sender\n"));
-                let line = head(&id, 0.0, et, &self.settings, received, per_second(received));
-                text.push_str(&format!("{line}                  receiver\n"));
-                let mut sender = amounts(Some(s.id), 0.0, et, et, sent);
-                sender.push(("retransmits", int(retransmits)));
-                if self.sender {
-                    let (min, max, total, count) = s.rtt_us;
-                    sender.push(("max_snd_cwnd", int(s.max_cwnd)));
-                    sender.push(("max_rtt", Json::Int(max)));
-                    sender.push(("min_rtt", Json::Int(if count > 0 { min } else { 0 })));
-                    sender.push(("mean_rtt", Json::Int(if count > 0 { total / count } else { 0 })));
-                }
-                let receiver = amounts(Some(s.id), 0.0, et, et, received);
-                let both = vec![("sender", Json::Object(sender)), ("receiver", Json::Object(receiver))];
-                streams.push(Json::Object(both));
-                continue;
+        let (style, ends) = (self.style(), self.ends());
+        let server = self.server_said.take();
+        if self.settings.stream {
+            if let Some(said) = server {
+                event("server_output_text", Json::Text(said), cx);
             }
-            let (packets, errors, jitter) = if self.sender {
-                (s.counted().0, s.other[2] as u64, s.other[3] as f64 / 1e9)
-            } else {
-                (s.counted().0, s.counted().1, s.jitter)
-            };
-            (all_packets, all_errors, all_jitter) =
-                (all_packets + packets, all_errors + errors, all_jitter + jitter);
-            let (ms, pct) = (jitter * 1000.0, percent(errors, packets.max(1)));
-            text.push_str(&format!("{line}  {ms:5.3} ms  {errors}/{packets} ({pct}%)  \n"));
-            if self.client {
-                text.push_str(&format!("[{:3}] Sent {packets} datagrams\n", s.id));
-            }
-            let mut udp = amounts(Some(s.id), 0.0, et, et, sent);
-            losses(&mut udp, jitter, errors, packets);
-            udp.push(("out_of_order", int(s.out_of_order)));
-            streams.push(Json::Object(vec![("udp", Json::Object(udp))]));
-        }
-        let n = self.streams.len().max(1) as f64;
-        if self.streams.len() > 1 {
-            let line = head("SUM", 0.0, et, &self.settings, all_sent, per_second(all_sent));
-            if tcp {
-                text.push_str(&format!("{line}  {all_retransmits:3}             sender\n"));
-                let line = head("SUM", 0.0, et, &self.settings, all_received, per_second(all_received));
-                text.push_str(&format!("{line}                  receiver\n"));
-            } else {
-                let (ms, pct) = (all_jitter / n * 1000.0, percent(all_errors, all_packets.max(1)));
-                text.push_str(&format!("{line}  {ms:5.3} ms  {all_errors}/{all_packets} ({pct}%)  \n"));
-            }
-        }
-        let mut end = vec![("streams", Json::Array(streams))];
-        if tcp {
-            let mut sum = amounts(None, 0.0, et, et, all_sent);
-            sum.push(("retransmits", int(all_retransmits)));
-            end.push(("sum_sent", Json::Object(sum)));
-            end.push(("sum_received", Json::Object(amounts(None, 0.0, et, et, all_received))));
-        } else {
-            let mut sum = amounts(None, 0.0, et, et, all_sent);
-            losses(&mut sum, all_jitter / n, all_errors, all_packets);
-            end.push(("sum", Json::Object(sum)));
-        }
-        let names =
-            ["host_total", "host_user", "host_system", "remote_total", "remote_user", "remote_system"];
-        let cpu = names.into_iter().map(|name| (name, float(0.0))).collect();
-        end.push(("cpu_utilization_percent", Json::Object(cpu)));
-        if self.settings.json {
+            event("end", Json::Object(style.end_json(&ends)), cx);
+        } else if self.settings.json {
             let intervals = Json::Array(std::mem::take(&mut self.intervals));
-            let whole =
-                vec![("start", Json::Object(start)), ("intervals", intervals), ("end", Json::Object(end))];
+            let mut whole = vec![
+                ("start", Json::Object(start)),
+                ("intervals", intervals),
+                ("end", Json::Object(style.end_json(&ends))),
+            ];
+            whole.extend(server.map(|said| ("server_output_text", Json::Text(said))));
             cx.print(&Json::Object(whole).print(0));
             cx.print("\n");
-        } else {
-            cx.print(&text);
+        } else if !self.end_printed {
+            cx.print(&style.end(&ends, server.as_deref()));
         }
         // Each side by what it did itself: a sender's counts what it has written, of which much may not have arrived.
-        let counted = if self.sender && tcp { all_sent } else { all_received };
-        let counted = if counted == 0 { all_sent.max(all_received) } else { counted };
+        let total = |of: fn(&End) -> u64| ends.rows.iter().map(of).sum::<u64>();
+        let own = |e: &End| match (e.sender, self.settings.udp) {
+            (true, false) => e.sent,
+            _ => e.received,
+        };
+        let counted = ends.rows.iter().map(own).sum::<u64>();
+        let counted = if counted == 0 { total(|e| e.sent).max(total(|e| e.received)) } else { counted };
         cx.result.bytes = Some(counted);
-        cx.result.duration = Some(self.last - self.start);
-        cx.result.throughput_bit_s = crate::app::iperf::throughput(counted, self.last - self.start);
-        if !tcp {
-            cx.result.packets = Some((all_packets, all_packets.saturating_sub(all_errors)));
-            cx.result.jitter = Some(Span::from_ns((all_jitter / n * 1e9) as i64));
+        cx.result.duration = Some(self.ended - self.start);
+        cx.result.throughput_bit_s = crate::app::iperf::throughput(counted, self.ended - self.start);
+        if self.settings.udp {
+            let packets = total(|e| if e.sent_packets > 0 { e.sent_packets } else { e.received_packets });
+            cx.result.packets = Some((packets, packets.saturating_sub(total(|e| e.errors))));
+            let jitter = ends.rows.iter().map(|e| e.jitter).sum::<f64>() / self.streams.len().max(1) as f64;
+            cx.result.jitter = Some(Span::from_ns((jitter * 1e9) as i64));
         }
     }
     /// How it began, for the JSON.
     pub(crate) fn start_json(
         &self,
-        peer: (&'static str, Addr),
+        peer: (&'static str, String, u16),
         cookie: u64,
         mss: u32,
         now: Time,
+        cx: &Cx<'_>,
     ) -> Vec<(&'static str, Json)> {
         let text = |t: &str| Json::Text(t.to_owned());
+        let int = |n: u64| Json::Int(n as i64);
         let connected = |s: &Stream| {
             Json::Object(vec![
                 ("socket", int(u64::from(s.id))),
@@ -460,17 +472,25 @@ impl Test {
         let s = &self.settings;
         let mut json = vec![
             ("connected", Json::Array(self.streams.iter().map(connected).collect())),
-            ("version", text("iperf 3.1.3")),
+            ("version", text(VERSION)),
             ("system_info", text("Linux")),
             ("timestamp", Json::Object(vec![("time", text(&clock)), ("timesecs", Json::Int(seconds))])),
-            (
-                peer.0,
-                Json::Object(vec![("host", text(&peer.1.0.to_string())), ("port", int(u64::from(peer.1.1)))]),
-            ),
+            (peer.0, Json::Object(vec![("host", text(&peer.1)), ("port", int(u64::from(peer.2)))])),
             ("cookie", text(&format!("penstock.{cookie:027}"))),
         ];
         if !s.udp {
-            json.push(("tcp_mss_default", int(u64::from(mss))));
+            let name = if s.mss > 0 { "tcp_mss" } else { "tcp_mss_default" };
+            json.push((name, int(u64::from(if s.mss > 0 { s.mss.into() } else { mss }))));
+        }
+        json.push(("target_bitrate", int(s.rate)));
+        json.push(("fq_rate", int(0)));
+        // Once for each direction, as it was asked of the first socket of each.
+        for n in 0..if s.bidir && self.client { 2 } else { 1 } {
+            let sock = self.streams.get(n * s.parallel as usize).map(|stream| stream.sock);
+            let info = sock.and_then(|sock| cx.net.endpoint(sock)).map(|e| e.info());
+            json.push(("sock_bufsize", int(u64::from(s.window))));
+            json.push(("sndbuf_actual", int(info.map_or(212_992, |i| u64::from(i.sndbuf)))));
+            json.push(("rcvbuf_actual", int(info.map_or(212_992, |i| u64::from(i.rcvbuf)))));
         }
         json.push((
             "test_start",
@@ -483,6 +503,11 @@ impl Test {
                 ("bytes", int(if s.blocks > 0 { 0 } else { s.bytes })),
                 ("blocks", int(s.blocks)),
                 ("reverse", Json::Int(i64::from(s.reverse))),
+                ("tos", int(u64::from(s.tos))),
+                ("target_bitrate", int(s.rate)),
+                ("bidir", Json::Int(i64::from(s.bidir))),
+                ("fqrate", int(0)),
+                ("interval", Json::Float(s.interval.as_secs_f64())),
             ]),
         ));
         json
@@ -493,34 +518,14 @@ impl Test {
     }
 }
 
-/// `[  4]   0.00-1.00   sec  99.3 MBytes   833 Mbits/sec`.
-fn head(id: &str, st: f64, et: f64, settings: &Settings, bytes: u64, rate: f64) -> String {
-    let (transfer, rate) = (settings.units(bytes as f64), settings.rate(rate));
-    format!("[{id}] {st:6.2}-{et:<6.2} sec  {transfer}s  {rate}s/sec")
+/// From one moment to another in whole microseconds, as seconds.
+fn seconds(from: Time, to: Time) -> f64 {
+    let us = to.as_ns() / 1000 - from.as_ns() / 1000;
+    (us / 1_000_000) as f64 + (us % 1_000_000) as f64 / 1e6
 }
 
-fn amounts(id: Option<u32>, st: f64, et: f64, seconds: f64, bytes: u64) -> Vec<(&'static str, Json)> {
-    let mut json = Vec::new();
-    if let Some(id) = id {
-        json.push(("socket", int(u64::from(id))));
-    }
-    let rate = if seconds > 0.0 { bytes as f64 / seconds * 8.0 } else { 0.0 };
-    json.extend([
-        ("start", float(st)),
-        ("end", float(et)),
-        ("seconds", float(seconds)),
-        ("bytes", int(bytes)),
-        ("bits_per_second", float(rate)),
-    ]);
-    json
-}
-
-fn losses(json: &mut Vec<(&'static str, Json)>, jitter: f64, errors: u64, packets: u64) {
-    let percent = if packets > 0 { 100.0 * errors as f64 / packets as f64 } else { 0.0 };
-    json.extend([
-        ("jitter_ms", float(jitter * 1000.0)),
-        ("lost_packets", int(errors)),
-        ("packets", int(packets)),
-        ("lost_percent", float(percent)),
-    ]);
+/// A line of `--json-stream`.
+pub(crate) fn event(name: &str, data: Json, cx: &mut Cx<'_>) {
+    let event = Json::Object(vec![("event", Json::Text(name.to_owned())), ("data", data)]);
+    cx.print(&format!("{}\n", event.line()));
 }

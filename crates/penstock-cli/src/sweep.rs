@@ -11,7 +11,7 @@ use penstock_lab::sweep::{Making, Plan, Wishes, make};
 use penstock_measure::sweep;
 use penstock_measure::text::visible;
 use penstock_model::Diagnostic;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
@@ -111,11 +111,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     {
         return Ok(refuse(&faults));
     }
-    let folder = args.out.clone().unwrap_or_else(|| {
-        let mut name = crate::default_out(examples::as_file(&args.file)).into_os_string();
-        name.push("-sweep");
-        PathBuf::from(name)
-    });
+    let folder = args.out.clone().unwrap_or_else(|| folder(&args.file, "-sweep"));
     let program = program();
     if args.on == Ground::Sim {
         // All is read: whatever the setups do, it is done without the files of this computer.
@@ -155,8 +151,15 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(results.refused().is_some())))
 }
 
+/// The folder of many runs of a file: `runs/`, its name and `behind`.
+pub fn folder(file: &Path, behind: &str) -> PathBuf {
+    let mut name = crate::default_out(examples::as_file(file)).into_os_string();
+    name.push(behind);
+    PathBuf::from(name)
+}
+
 /// What makes the runs: the results of another build are not taken for its own.
-fn program() -> String {
+pub fn program() -> String {
     let built = std::env::current_exe().and_then(|path| path.metadata());
     let built = built.map(|file| {
         let when = file.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
@@ -166,7 +169,7 @@ fn program() -> String {
 }
 
 /// How long the rest will take, by what was made so far.
-fn left(passed: Duration, made: usize, rest: usize) -> String {
+pub fn left(passed: Duration, made: usize, rest: usize) -> String {
     if made == 0 {
         return "the time left is not known yet".to_owned();
     }

@@ -48,7 +48,7 @@ const WORDS: [&str; 10] = [
     "tune",
     "line.toml",
     "--set",
-    "$RATE=400kbit..9mbit",
+    "$RATE=400kbit..1200kbit",
     "--minimize",
     "call owd p99",
     "--goal",
@@ -98,7 +98,7 @@ fn a_search_ends_with_the_best_and_goes_on_after_a_kill() {
     }
     let json: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
     assert_eq!((&json["best"]["meets"], json["points"].as_array().unwrap().len()), (&true.into(), 12));
-    // The faster, the less a packet waits: the rate is what matters, and the best is near the top.
+    // The faster, the less a packet waits: the rate is what matters.
     let best = json["best"]["set"]["host.a.env.RATE"].as_str().unwrap();
     assert!(best.ends_with("mbit") || best.ends_with("bit"), "{best}");
     assert!(json["sensitivity"][0]["share"].as_f64().unwrap() > 0.0);

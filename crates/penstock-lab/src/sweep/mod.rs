@@ -148,7 +148,7 @@ fn one(
             }
             let record = &outcome.record;
             let value = |f: &Figure| {
-                let (measure, _) = plan::figure(&experiment, &f.what).ok()?;
+                let (measure, _) = figure(&experiment, &f.what).ok()?;
                 run::measure(&measure, record).filter(|x| x.is_finite())
             };
             let met = record.expects.iter().filter(|e| e.ok).count() as u64;

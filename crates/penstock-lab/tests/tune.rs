@@ -57,7 +57,9 @@ fn line(number: u64) -> Line {
 fn compared(number: u64) -> (Option<f64>, Option<f64>, usize) {
     let line = line(number);
     let folder = |name: &str| -> PathBuf {
-        std::env::temp_dir().join(format!("penstock-tune-{name}-{number}-{}", std::process::id()))
+        // Two tests may have the same line.
+        let test = std::thread::current().name().unwrap_or_default().replace("::", "-");
+        std::env::temp_dir().join(format!("penstock-tune-{name}-{number}-{test}-{}", std::process::id()))
     };
     let loader = |_: &str| Err("there is no such file".to_owned());
     let shown = |faults: Vec<penstock_model::Diagnostic>| -> String {

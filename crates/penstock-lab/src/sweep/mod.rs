@@ -59,6 +59,18 @@ pub fn make(plan: &Plan, making: &Making<'_>) -> Result<Sweep, String> {
     Ok(sweep)
 }
 
+/// Makes the runs of one of so many parts, e.g. `(2, 8)`, that have no result in the folder, and writes nothing else: who has the results of all parts in one folder makes the
+/// whole by [`make`]. How many runs the part has.
+///
+/// # Errors
+/// As of [`make`].
+pub fn make_part(plan: &Plan, making: &Making<'_>, part: (usize, usize)) -> Result<usize, String> {
+    let store = Store::open(making.folder)?;
+    let mut runner = Runner::new(making, &store);
+    runner.part = Some(part);
+    runner.points(plan, 0..plan.points.len()).map(|runs| runs.len())
+}
+
 /// Who makes the runs of points, and what was told so far.
 pub(crate) struct Runner<'a> {
     making: &'a Making<'a>,
@@ -66,11 +78,13 @@ pub(crate) struct Runner<'a> {
     /// Runs with a result, and those of them made just now, of earlier calls.
     done: (usize, usize),
     warned: Mutex<Vec<String>>,
+    /// Only this part of the runs, from 1, of so many.
+    part: Option<(usize, usize)>,
 }
 
 impl<'a> Runner<'a> {
     pub(crate) fn new(making: &'a Making<'a>, store: &'a Store) -> Runner<'a> {
-        Runner { making, store, done: (0, 0), warned: Mutex::default() }
+        Runner { making, store, done: (0, 0), warned: Mutex::default(), part: None }
     }
 
     /// Makes every run of these points that has no result: those of the first point in the order of the seeds, those of the second, and so on.
@@ -90,7 +104,8 @@ impl<'a> Runner<'a> {
         };
         // All points with the first seed, then with the second: what is broken off early has seen all points.
         let work = |n: usize| -> Option<Result<Run, String>> {
-            if stop.load(Ordering::Relaxed) {
+            let elsewhere = self.part.is_some_and(|(own, of)| n % of + 1 != own);
+            if elsewhere || stop.load(Ordering::Relaxed) {
                 return None;
             }
             let (point, seed) = (n % points, plan.seeds[n / points]);

@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 import html
+import importlib
 from typing import Any, Iterable
+
+
+def _library(name: str, extra: str) -> Any:
+    """A library that is not always there."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(f"this needs {name}: pip install 'penstock[{extra}]'") from error
+
+
+def _cell(tag: str, value: object) -> str:
+    return f"<{tag}>{html.escape('' if value is None else str(value))}</{tag}>"
 
 
 class Rows(list[dict[str, Any]]):
@@ -28,32 +41,22 @@ class Rows(list[dict[str, Any]]):
 
     def arrow(self) -> Any:
         """A pyarrow.Table. Needs pyarrow."""
-        try:
-            import pyarrow
-        except ImportError as error:
-            raise ImportError("arrow() needs pyarrow: pip install 'penstock[tables]'") from error
+        pyarrow = _library("pyarrow", "tables")
         names = self.columns()
         return pyarrow.table({name: [row.get(name) for row in self] for name in names})
 
     def pandas(self) -> Any:
         """A pandas.DataFrame. Needs pandas."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError("pandas() needs pandas: pip install 'penstock[pandas]'") from error
+        pandas = _library("pandas", "pandas")
         return pandas.DataFrame(list(self), columns=self.columns())
 
     def polars(self) -> Any:
         """A polars.DataFrame. Needs polars and pyarrow."""
-        try:
-            import polars
-        except ImportError as error:
-            raise ImportError("polars() needs polars: pip install 'penstock[polars]'") from error
+        polars = _library("polars", "polars")
         return polars.from_arrow(self.arrow())
 
     def _repr_html_(self) -> str:
         names = self.columns()
-        cell = lambda tag, value: f"<{tag}>{html.escape('' if value is None else str(value))}</{tag}>"  # noqa: E731
-        head = "".join(cell("th", name) for name in names)
-        rows = "".join("<tr>" + "".join(cell("td", row.get(n)) for n in names) + "</tr>" for row in self)
+        head = "".join(_cell("th", name) for name in names)
+        rows = "".join("<tr>" + "".join(_cell("td", row.get(n)) for n in names) + "</tr>" for row in self)
         return f"<table><tr>{head}</tr>{rows}</table>"

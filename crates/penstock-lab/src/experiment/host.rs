@@ -2,6 +2,7 @@
 
 use super::Builder;
 use super::device;
+use super::env::{self, Env};
 use super::read::{self, Faults, Table, Val};
 use super::source::{Place, meant};
 use super::spec::{Cost, Device, Host, Os, Script};
@@ -23,37 +24,11 @@ pub(super) struct Draft {
     mhz: Option<(u32, Place)>,
     setup_may_fail: Option<bool>,
     /// Variables of the setup, by name.
-    env: BTreeMap<String, (String, Place)>,
+    env: Env,
 }
 
 /// A kernel profile: a kernel before 2.6 is the oldest there is with another clock.
 pub(super) type Profile = (Kernel, Option<OldRelease>);
-
-/// `env`: variables of the setup. A number is taken as it is written.
-fn env(value: Val<'_>, env: &mut BTreeMap<String, (String, Place)>, faults: &mut Faults<'_>) {
-    let Some(table) = Table::of(value, "env", faults) else { return };
-    for (name, span, value) in table.rest() {
-        let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        if !begins || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-            let message = format!("env: \"{name}\" is not the name of a variable");
-            faults.add(span, message, "write letters, digits and _, e.g. RATE = \"10mbit\"");
-            continue;
-        }
-        let text = match value.get_ref() {
-            DeValue::Integer(_) | DeValue::Float(_) => faults.source.text[value.span()].to_owned(),
-            _ => match read::string("env", value, faults) {
-                Some(text) => text,
-                None => continue,
-            },
-        };
-        if text.contains(['\n', '\0']) {
-            let help = "write one line";
-            faults.add(value.span(), format!("env: {name} has more than one line"), help);
-            continue;
-        }
-        env.insert(name, (text, faults.place(value.span())));
-    }
-}
 
 /// A kernel profile's name.
 pub(super) fn kernel(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Profile> {
@@ -330,7 +305,7 @@ impl Builder<'_> {
             draft.setup_may_fail = read::boolean("setup_may_fail", value, faults).or(draft.setup_may_fail);
         }
         if let Some(value) = table.take("env") {
-            env(value, &mut draft.env, faults);
+            env::read(value, &mut draft.env, faults);
         }
         let host = &mut draft.host;
         if let Some(value) = table.take("via") {
@@ -455,23 +430,6 @@ impl Builder<'_> {
             }
             self.experiment.hosts.push(host);
         }
-    }
-
-    /// The setup begins with its variables.
-    fn finish_env(&mut self, host: &mut Host, env: &BTreeMap<String, (String, Place)>) {
-        let Some((_, place)) = env.values().next() else { return };
-        if host.setup.is_empty() {
-            let message = format!("[host.{}] has \"env\" and no setup that could read it", host.name);
-            self.fault(place, message, "add setup = \"@shaper.sh\", or leave env out");
-            return;
-        }
-        let set = |(name, (value, _)): (&String, &(String, Place))| {
-            format!("export {name}='{}'\n", value.replace('\'', "'\\''"))
-        };
-        let source = &self.experiment.sources[place.source];
-        let line = source.line(place.span.start);
-        let text = env.iter().map(set).collect();
-        host.setup.insert(0, Script { file: source.name.clone(), line, text, place: place.clone() });
     }
 
     /// The devices of a Cisco router are those of its configuration.

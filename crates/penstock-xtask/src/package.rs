@@ -79,7 +79,7 @@ pub fn deb(program: &Path, out: &Path) -> Result<PathBuf> {
 
 /// Installs a package into an empty root, uses it there, removes it again.
 fn try_deb(package: &Path, root: &Path) -> Result<()> {
-    for folder in ["var/lib/dpkg/info", "var/lib/dpkg/updates", "etc", "tmp", "proc"] {
+    for folder in ["var/lib/dpkg/info", "var/lib/dpkg/updates", "etc", "run", "tmp"] {
         fs::create_dir_all(root.join(folder))?;
     }
     fs::write(root.join("var/lib/dpkg/status"), "")?;
@@ -109,7 +109,7 @@ fn try_deb(package: &Path, root: &Path) -> Result<()> {
     let inside = |program: &str, words: &[&str]| -> Result<String> {
         let mut inside = Command::new("unshare");
         inside.args(["--user", "--map-root-user", "--root"]).arg(root).arg(program).args(words);
-        inside.env_clear().env("XDG_RUNTIME_DIR", "/tmp").env("PENSTOCK_STATE", "/tmp/state");
+        inside.env_clear().env("XDG_RUNTIME_DIR", "/run").env("PENSTOCK_STATE", "/state");
         said(&mut inside)
     };
     let version = inside("/usr/bin/penstock", &["--version"])?;

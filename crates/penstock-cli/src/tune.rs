@@ -21,7 +21,7 @@ use std::time::Instant;
 #[derive(clap::Args)]
 #[command(after_help = "Broken off, even by kill -9, it goes on where it was when it is started again.\n\
                   Exit status: 0 when a point meets all goals, 1 when none that was tried does, 2 when nothing was run.\n\
-                  Try:  penstock tune example:home-line-unshaped --set 'link.modem-isp.rate=1mbit..8mbit' --minimize 'ping rtt p95' --points 12")]
+                  Try:  penstock tune example:home-line-unshaped --set 'host.modem.eth1.txqueuelen=10..250' --minimize 'ping rtt p95' --goal 'backup throughput > 3.5mbit' --points 12")]
 pub struct Args {
     /// The experiment file (TOML), or example:NAME
     file: PathBuf,

@@ -8,6 +8,7 @@ mod compare;
 mod examples;
 mod explain;
 mod import;
+mod junit;
 mod kernel;
 mod machine;
 mod manual;
@@ -22,6 +23,7 @@ mod shell;
 mod study;
 mod sweep;
 mod traffic;
+mod tune;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use penstock_measure::text::visible;
@@ -66,6 +68,8 @@ enum Verb {
     Run(run::Args),
     /// Run an experiment many times with other values and seeds; sum up, draw, compare
     Sweep(sweep::Args),
+    /// Search the best values of parameters: goals that must be met, one figure to have most or least of
+    Tune(tune::Args),
     /// Write an experiment to begin with, from a template
     New(examples::NewArgs),
     /// List the examples that are part of the program, or print one
@@ -135,6 +139,7 @@ fn verb(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.verb {
         Verb::Run(args) => run::main(&args),
         Verb::Sweep(args) => sweep::main(&args),
+        Verb::Tune(args) => tune::main(&args),
         Verb::New(args) => examples::new(&args),
         Verb::Examples(args) => examples::main(&args),
         Verb::Study(args) => study::main(&args),

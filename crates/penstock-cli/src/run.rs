@@ -1,6 +1,7 @@
 //! `penstock run`.
 
 use crate::examples;
+use crate::junit::Junit;
 use crate::queues::queues;
 use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -65,6 +66,9 @@ pub struct Args {
     /// Write data.flent.gz too, for flent to plot
     #[arg(long)]
     flent: bool,
+    /// Write the expectations as test cases too, in JUnit's XML
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
     /// Another folder that paths in the experiment (base, @file, replay) may lead into; may be repeated
     #[arg(long, value_name = "DIR")]
     allow_path: Vec<PathBuf>,
@@ -95,6 +99,13 @@ pub fn bar(what: &str) -> ProgressBar {
 
 /// Runs it.
 pub fn main(args: &Args) -> Result<ExitCode> {
+    let mut junit = Junit::open(args.junit.as_deref(), &args.file)?;
+    let done = run_it(args, &mut junit)?;
+    junit.write()?;
+    Ok(done)
+}
+
+fn run_it(args: &Args, junit: &mut Junit) -> Result<ExitCode> {
     let read = match examples::named(&args.file) {
         Some(name) => examples::load(name)?,
         None => {
@@ -104,7 +115,10 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     };
     let experiment = match read {
         Ok(experiment) => experiment,
-        Err(faults) => return Ok(refuse(&faults)),
+        Err(faults) => {
+            junit.refused(&faults);
+            return Ok(refuse(&faults));
+        }
     };
     let experiment = if args.modern { experiment.modern() } else { experiment }.at_hz(args.hz);
     let mut experiment = experiment;
@@ -118,6 +132,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
             args.jobs.map_or_else(many::processors, |jobs| jobs as usize).min(times as usize)
         });
         if let Err(faults) = run::memory::check(&experiment, at_once, run::memory::available()) {
+            junit.refused(&faults);
             return Ok(refuse(&faults));
         }
     }
@@ -144,7 +159,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     let experiment = experiment.on_threads(threads);
     let seed = args.seed.unwrap_or(experiment.seed);
     if let Some(times) = args.repeat {
-        return repeated(args, &experiment, seed, times, &folder);
+        return repeated(args, &experiment, seed, times, &folder, junit);
     }
     let bar = if args.quiet { ProgressBar::hidden() } else { bar(&experiment.title) };
     let mut progress = |share: f64| bar.set_position((share * 1000.0) as u64);
@@ -157,8 +172,12 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     bar.finish_and_clear();
     let mut outcome = match outcome {
         Ok(outcome) => outcome,
-        Err(faults) => return Ok(nothing_was_run(&experiment, &faults)),
+        Err(faults) => {
+            junit.refused(&faults);
+            return Ok(nothing_was_run(&experiment, &faults));
+        }
     };
+    junit.run(&outcome.record);
     outcome.also = also(args);
     if let Some(why) = outcome.one_thread.as_ref().filter(|_| args.threads.is_some()) {
         crate::say(&format!("penstock: one thread makes the run: {why}"));
@@ -203,7 +222,14 @@ fn nothing_was_run(experiment: &Experiment, faults: &[Diagnostic]) -> ExitCode {
 }
 
 /// Runs it `times` times, each with the next seed, into folders of their own, several at a time where they do not disturb each other.
-fn repeated(args: &Args, experiment: &Experiment, seed: u64, times: u32, folder: &Path) -> Result<ExitCode> {
+fn repeated(
+    args: &Args,
+    experiment: &Experiment,
+    seed: u64,
+    times: u32,
+    folder: &Path,
+    junit: &mut Junit,
+) -> Result<ExitCode> {
     let jobs = match (args.on, args.jobs) {
         (Ground::Kernel, None | Some(1)) => 1,
         (Ground::Kernel, Some(_)) => {
@@ -251,9 +277,13 @@ fn repeated(args: &Args, experiment: &Experiment, seed: u64, times: u32, folder:
         match one {
             Some(Ok(record)) => {
                 crate::show(&format!("{}\n", folder.join((n + 1).to_string()).display()))?;
+                junit.run(&record);
                 records.push(record);
             }
-            Some(Err(Stopped::Faults(faults))) => return Ok(nothing_was_run(experiment, &faults)),
+            Some(Err(Stopped::Faults(faults))) => {
+                junit.refused(&faults);
+                return Ok(nothing_was_run(experiment, &faults));
+            }
             Some(Err(Stopped::Folder(why))) => anyhow::bail!(why),
             None => break,
         }

@@ -7,13 +7,13 @@ use indicatif::ProgressStyle;
 use penstock_lab::experiment::Opened;
 use penstock_lab::many;
 use penstock_lab::run::{Ground, memory};
-use penstock_lab::sweep::{Making, Plan, Wishes, make};
+use penstock_lab::sweep::{Making, Plan, Wishes, make, make_part};
 use penstock_measure::sweep;
 use penstock_measure::text::visible;
 use penstock_model::Diagnostic;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// What `penstock sweep` takes.
 #[derive(clap::Args)]
@@ -59,6 +59,9 @@ pub struct Args {
     /// Write each run's folder too: DIR/runs/PATH=VALUE/seed=N
     #[arg(long)]
     folders: bool,
+    /// Make only part I of N of the runs, for several machines; the same command without it then sums up (docs/cluster.md)
+    #[arg(long, value_name = "I/N", value_parser = part, conflicts_with = "json")]
+    part: Option<(usize, usize)>,
     /// Print sweep.json instead of the table
     #[arg(long)]
     json: bool,
@@ -114,11 +117,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     {
         return Ok(refuse(&faults));
     }
-    let folder = args.out.clone().unwrap_or_else(|| {
-        let mut name = crate::default_out(examples::as_file(&args.file)).into_os_string();
-        name.push("-sweep");
-        PathBuf::from(name)
-    });
+    let folder = args.out.clone().unwrap_or_else(|| folder(&args.file, "-sweep"));
     let program = program();
     if args.on == Ground::Sim {
         // All is read: whatever the setups do, it is done without the files of this computer.
@@ -145,6 +144,14 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         warn: &warn,
         prepare: &|experiment| if args.modern { experiment.modern() } else { experiment },
     };
+    if let Some((own, of)) = args.part {
+        let made = make_part(&plan, &making, (own, of));
+        bar.finish_and_clear();
+        let made = made.map_err(anyhow::Error::msg)?;
+        let results = folder.join("results");
+        crate::show(&format!("part {own} of {of}: {made} of {total} runs, in {}\n", results.display()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let made = make(&plan, &making);
     bar.finish_and_clear();
     let results = made.map_err(anyhow::Error::msg)?;
@@ -158,18 +165,38 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(results.refused().is_some())))
 }
 
-/// What makes the runs: the results of another build are not taken for its own.
-fn program() -> String {
-    let built = std::env::current_exe().and_then(|path| path.metadata());
-    let built = built.map(|file| {
-        let when = file.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
-        format!("{} {}", file.len(), when.as_nanos())
+/// The folder of many runs of a file: `runs/`, its name and `behind`.
+pub fn folder(file: &Path, behind: &str) -> PathBuf {
+    let mut name = crate::default_out(examples::as_file(file)).into_os_string();
+    name.push(behind);
+    PathBuf::from(name)
+}
+
+/// What makes the runs: the results of another build are not taken for its own. The same program on another machine is the same.
+pub fn program() -> String {
+    let built = std::env::current_exe().and_then(std::fs::read).map(|bytes| {
+        // FNV-1a by words of eight bytes: a program has many.
+        let words = bytes.chunks(8).map(|chunk| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_le_bytes(word)
+        });
+        let hash = words.fold(0xcbf2_9ce4_8422_2325u64, |h, word| (h ^ word).wrapping_mul(0x0100_0000_01b3));
+        format!("{} {hash:016x}", bytes.len())
     });
     format!("{} {}", env!("CARGO_PKG_VERSION"), built.unwrap_or_default())
 }
 
+/// Reads `2/8`.
+fn part(text: &str) -> Result<(usize, usize), String> {
+    let parts = text.split_once('/').and_then(|(own, of)| Some((own.parse().ok()?, of.parse().ok()?)));
+    parts
+        .filter(|(own, of)| (1..=*of).contains(own) && *of <= 1_000_000)
+        .ok_or_else(|| "write a part and how many there are: 1/8 to 8/8".to_owned())
+}
+
 /// How long the rest will take, by what was made so far.
-fn left(passed: Duration, made: usize, rest: usize) -> String {
+pub fn left(passed: Duration, made: usize, rest: usize) -> String {
     if made == 0 {
         return "the time left is not known yet".to_owned();
     }
@@ -184,6 +211,14 @@ fn left(passed: Duration, made: usize, rest: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_is_one_of_some() {
+        assert_eq!((part("2/8"), part("1/1")), (Ok((2, 8)), Ok((1, 1))));
+        for wrong in ["0/8", "9/8", "2", "a/b", "1/0", "-1/3"] {
+            assert!(part(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn the_time_left_follows_what_was_made() {

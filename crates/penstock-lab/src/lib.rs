@@ -5,5 +5,7 @@ pub mod experiment;
 pub mod many;
 pub mod run;
 pub mod sweep;
+#[cfg(not(target_family = "wasm"))]
+pub mod tune;
 
 pub use experiment::Experiment;

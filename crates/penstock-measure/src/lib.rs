@@ -20,6 +20,7 @@ mod sound;
 pub mod sweep;
 pub mod table;
 pub mod text;
+pub mod tune;
 
 pub use fairness::jain;
 pub use quantile::Distribution;

@@ -1,8 +1,9 @@
-//! `xtask dist`: the program as it is shipped, laid out by what it does most.
+//! `xtask dist`: what is shipped, in `target/dist-files`: the program, laid out by what it does most, a Debian package, an inventory (SBOM) and checksums.
 //!
 //! Profile-guided optimisation in three steps: a program that counts how often each part of it runs, runs of it, and the program
 //! itself built by these counts (`-Cprofile-generate`, `-Cprofile-use` of rustc). The counts lie in `target/pgo`.
 
+use crate::package;
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,29 @@ pub struct Args {
     /// Build without profile-guided optimisation, as `cargo build --profile dist` does
     #[arg(long)]
     plain: bool,
+    /// Take this program instead of building one, to try the packaging
+    #[arg(long, value_name = "FILE", conflicts_with = "plain")]
+    program: Option<PathBuf>,
+    /// What to make [default: all]
+    #[arg(value_enum)]
+    parts: Vec<Part>,
 }
+
+/// A part of what is shipped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Part {
+    /// The program
+    Program,
+    /// A Debian package of it: manual pages, completions, tools by their own names in /usr/lib/penstock
+    Deb,
+    /// What is in the program, as CycloneDX
+    Sbom,
+    /// SHA256SUMS of all that is there
+    Sums,
+}
+
+/// Where all of it comes.
+const OUT: &str = "target/dist-files";
 
 /// What the program is laid out for: experiments of the examples and of `bench count`. Much of each is what most people's runs do most.
 const TRAINING: &[&str] = &[
@@ -30,14 +53,43 @@ const TRAINING: &[&str] = &[
     "crates/penstock-xtask/src/count/firewall.toml",
 ];
 
-/// Builds it and says where it is.
+/// Makes the parts and says where they are.
 ///
 /// # Errors
-/// A tool is missing, or a step failed.
+/// A tool is missing, a step failed, or what was packed does not work where it was installed.
 pub fn run(args: &Args) -> Result<()> {
+    let all = [Part::Program, Part::Deb, Part::Sbom, Part::Sums];
+    let wanted = |part: Part| args.parts.is_empty() || args.parts.contains(&part);
+    let out = Path::new(OUT);
+    fs::create_dir_all(out)?;
+    let program = match &args.program {
+        Some(program) => Some(program.clone()),
+        None if [Part::Program, Part::Deb].into_iter().any(wanted) => Some(built(args)?),
+        None => None,
+    };
+    let program = || program.clone().context("no program was built");
+    for part in all.into_iter().filter(|part| wanted(*part)) {
+        let made = match part {
+            Part::Program => {
+                let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
+                let path = out.join(format!("penstock-{}-{arch}-{os}", env!("CARGO_PKG_VERSION")));
+                fs::copy(program()?, &path)?;
+                path
+            }
+            Part::Deb => package::deb(&program()?, out)?,
+            Part::Sbom => package::sbom(out)?,
+            Part::Sums => package::sums(out)?,
+        };
+        told(&made)?;
+    }
+    Ok(())
+}
+
+/// Builds the program and says where it is.
+fn built(args: &Args) -> Result<PathBuf> {
     if args.plain {
         build(Path::new("target"), None, &[])?;
-        return told(Path::new("target"));
+        return Ok(PathBuf::from("target/dist/penstock"));
     }
     let merge = llvm_profdata()?;
     let pgo = std::env::current_dir()?.join("target/pgo");
@@ -70,12 +122,11 @@ pub fn run(args: &Args) -> Result<()> {
     let done = Command::new(merge).arg("merge").arg("-o").arg(&merged).args(&raw).status()?;
     ensure!(done.success(), "llvm-profdata could not merge the counts");
     build(Path::new("target/shipped"), Some(&format!("-Cprofile-use={}", merged.display())), &[])?;
-    told(Path::new("target/shipped"))
+    Ok(PathBuf::from("target/shipped/dist/penstock"))
 }
 
-fn told(target: &Path) -> Result<()> {
-    let path = target.join("dist/penstock");
-    let bytes = fs::metadata(&path).with_context(|| path.display().to_string())?.len();
+fn told(path: &Path) -> Result<()> {
+    let bytes = fs::metadata(path).with_context(|| path.display().to_string())?.len();
     println!("{} ({:.1} MB)", path.display(), bytes as f64 / 1e6);
     Ok(())
 }

@@ -17,6 +17,7 @@ mod lines;
 mod nightly;
 mod outside;
 mod overload;
+mod package;
 mod pages;
 mod python;
 mod record;
@@ -48,7 +49,7 @@ enum Command {
     Conformance(conformance::Args),
     /// Hold random command sequences against the real tc on the real kernel
     Difftc(difftc::Args),
-    /// Build the program as it is shipped: optimised across crates, and laid out by what runs of it do most
+    /// Build what is shipped: the program, laid out by what runs of it do most; a Debian package, an inventory, checksums
     Dist(dist::Args),
     /// Build the Python module, install it into a fresh environment, run its tests
     Python,

@@ -152,6 +152,17 @@ impl Experiment {
         Ok((measure, unit))
     }
 
+    /// What a goal measures and what it must be: `what` and `value` as an expectation has them. The unit is as of [`Experiment::figure`].
+    ///
+    /// # Errors
+    /// What is wrong, and what to write.
+    pub fn goal(&self, what: &str, value: &str) -> Result<(Measure, &'static str, Bounds), (String, String)> {
+        let (measure, unit) = self.measured(what)?;
+        let range = bounds(value, unit)
+            .map_err(|help| (format!("value: \"{value}\" is not a range of numbers"), help))?;
+        Ok((measure, self.figure(what)?.1, range))
+    }
+
     /// Reads `what`; what is wrong and what to write when it means nothing.
     fn measured(&self, what: &str) -> Result<(Measure, Unit), (String, String)> {
         let (subject, rest, figures) = self.subject(what)?;

@@ -2,6 +2,7 @@
 
 use super::Builder;
 use super::device;
+use super::env::{self, Env};
 use super::read::{self, Faults, Table, Val};
 use super::source::{Place, meant};
 use super::spec::{Cost, Device, Host, Os, Script};
@@ -22,6 +23,8 @@ pub(super) struct Draft {
     hz: Option<(u32, Place)>,
     mhz: Option<(u32, Place)>,
     setup_may_fail: Option<bool>,
+    /// Variables of the setup, by name.
+    env: Env,
 }
 
 /// A kernel profile: a kernel before 2.6 is the oldest there is with another clock.
@@ -301,6 +304,9 @@ impl Builder<'_> {
         if let Some(value) = table.take("setup_may_fail") {
             draft.setup_may_fail = read::boolean("setup_may_fail", value, faults).or(draft.setup_may_fail);
         }
+        if let Some(value) = table.take("env") {
+            env::read(value, &mut draft.env, faults);
+        }
         let host = &mut draft.host;
         if let Some(value) = table.take("via") {
             gateways(host, value, faults);
@@ -374,6 +380,7 @@ impl Builder<'_> {
                 }
             }
             host.setup_may_fail = draft.setup_may_fail.or(self.setup_may_fail).unwrap_or(false);
+            self.finish_env(&mut host, &draft.env);
             if let Some(script) = host.cisco.clone() {
                 self.finish_cisco(&mut host, &script);
             }

@@ -8,6 +8,7 @@
 mod capture;
 mod change;
 mod device;
+mod env;
 mod expect;
 mod host;
 mod lent;

@@ -326,3 +326,27 @@ fn pages_and_arrivals_are_read() {
         assert_eq!(read(&flow(text)).unwrap_err()[0].message, want);
     }
 }
+
+#[test]
+fn a_setup_finds_its_variables() {
+    let host = |env: &str| {
+        format!("duration = \"1s\"\n[host.a]\neth0 = \"10.0.0.1/24\"\nsetup = \"echo $RATE\"\nenv = {env}\n")
+    };
+    let e = read(&host("{ RATE = \"5mbit\", N = 3, Q = \"it's\" }")).unwrap();
+    assert_eq!(e.hosts[0].setup[0].text, "export N='3'\nexport Q='it'\\''s'\nexport RATE='5mbit'\n");
+    assert_eq!((e.hosts[0].setup[0].line, e.hosts[0].setup.len()), (5, 2));
+    for (env, told) in [
+        ("{ \"A-B\" = 1 }", "\"A-B\" is not the name of a variable"),
+        ("{ A = \"x\\ny\" }", "A has more than one line"),
+        ("{ A = true }", "env"),
+    ] {
+        let faults = read(&host(env)).unwrap_err();
+        assert!(faults[0].message.contains(told), "{env}: {}", faults[0]);
+    }
+    let faults = read(&host("{ A = 1 }").replace("setup = \"echo $RATE\"\n", "")).unwrap_err();
+    assert!(faults[0].message.contains("no setup that could read it"), "{}", faults[0]);
+    // The file's come before those of its base, which stay.
+    let e = read("base = \"base.toml\"\n[host.u4]\nenv = { X = 1 }\n").unwrap();
+    assert_eq!(e.hosts[0].setup[0].text, "export X='1'\n");
+    assert_eq!(e.hosts[0].setup[1].text, "a");
+}

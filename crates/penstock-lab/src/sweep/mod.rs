@@ -9,17 +9,21 @@ mod plan;
 mod store;
 mod value;
 
+pub(crate) use plan::figure;
 pub use plan::{Plan, Wishes, usual_figures};
 
 use crate::experiment::{Experiment, Threads};
 use crate::many;
 use crate::run::{self, Ground, Options};
-use penstock_measure::sweep::{Figure, Run, Sweep};
+use penstock_measure::sweep::{Figure, Point, Run, Sweep};
 use penstock_model::Diagnostic;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use store::{Id, Store};
+use store::Id;
+
+pub(crate) use store::Store;
 
 /// How a sweep is made.
 pub struct Making<'a> {
@@ -47,53 +51,90 @@ pub struct Making<'a> {
 /// A sentence: the folder is not a sweep's, or cannot be written; or the ground lacks something. What was run stays, and is not run again.
 pub fn make(plan: &Plan, making: &Making<'_>) -> Result<Sweep, String> {
     let store = Store::open(making.folder)?;
-    let (points, seeds) = (plan.points.len(), plan.seeds.len());
-    let sets: Vec<Vec<(String, String)>> = plan
-        .points
-        .iter()
-        .map(|p| plan.parameters.iter().map(|q| q.path.clone()).zip(p.values.iter().cloned()).collect())
-        .collect();
-    let (stop, made, warned) = (AtomicBool::new(false), AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let warn = |warning: &Diagnostic| {
-        let mut warned = warned.lock().expect("nobody panics while it is held");
-        if !warned.contains(&warning.message) {
-            warned.push(warning.message.clone());
-            (making.warn)(warning);
-        }
-    };
-    // All points with the first seed, then with the second: what is broken off early has seen all points.
-    let work = |n: usize| -> Option<Result<Run, String>> {
-        if stop.load(Ordering::Relaxed) {
-            return None;
-        }
-        let (point, seed) = (n % points, plan.seeds[n / points]);
-        let done = one(plan, making, &store, &sets[point], point, seed, &warn);
-        if done.is_err() {
-            stop.store(true, Ordering::Relaxed);
-        }
-        Some(done.map(|(run, new)| {
-            made.fetch_add(usize::from(new), Ordering::Relaxed);
-            run
-        }))
-    };
-    let told = |done: usize| (making.told)(done, made.load(Ordering::Relaxed));
-    let mut runs = Vec::with_capacity(points * seeds);
-    let mut stopped = None;
-    for run in many::each(points * seeds, making.jobs, &told, &work).into_iter().flatten() {
-        match run {
-            Ok(run) => runs.push(run),
-            Err(why) => stopped = stopped.or(Some(why)),
-        }
-    }
-    if let Some(why) = stopped {
-        return Err(why);
-    }
-    runs.sort_by_key(|r| (r.point, r.seed.wrapping_sub(plan.seeds[0])));
+    let runs = Runner::new(making, &store).points(plan, 0..plan.points.len())?;
     let sweep = whole(plan, making.ground, runs);
     store.write("results.parquet", sweep.to_parquet().map_err(|e| e.to_string())?)?;
     store.write("sweep.json", sweep.to_json())?;
     store.write("report.html", penstock_measure::sweep::html(&sweep))?;
     Ok(sweep)
+}
+
+/// Makes the runs of one of so many parts, e.g. `(2, 8)`, that have no result in the folder, and writes nothing else: who has the results of all parts in one folder makes the
+/// whole by [`make`]. How many runs the part has.
+///
+/// # Errors
+/// As of [`make`].
+pub fn make_part(plan: &Plan, making: &Making<'_>, part: (usize, usize)) -> Result<usize, String> {
+    let store = Store::open(making.folder)?;
+    let mut runner = Runner::new(making, &store);
+    runner.part = Some(part);
+    runner.points(plan, 0..plan.points.len()).map(|runs| runs.len())
+}
+
+/// Who makes the runs of points, and what was told so far.
+pub(crate) struct Runner<'a> {
+    making: &'a Making<'a>,
+    store: &'a Store,
+    /// Runs with a result, and those of them made just now, of earlier calls.
+    done: (usize, usize),
+    warned: Mutex<Vec<String>>,
+    /// Only this part of the runs, from 1, of so many.
+    part: Option<(usize, usize)>,
+}
+
+impl<'a> Runner<'a> {
+    pub(crate) fn new(making: &'a Making<'a>, store: &'a Store) -> Runner<'a> {
+        Runner { making, store, done: (0, 0), warned: Mutex::default(), part: None }
+    }
+
+    /// Makes every run of these points that has no result: those of the first point in the order of the seeds, those of the second, and so on.
+    pub(crate) fn points(&mut self, plan: &Plan, range: Range<usize>) -> Result<Vec<Run>, String> {
+        let (points, seeds) = (range.len(), plan.seeds.len());
+        let set = |p: &Point| -> Vec<(String, String)> {
+            plan.parameters.iter().map(|q| q.path.clone()).zip(p.values.iter().cloned()).collect()
+        };
+        let sets: Vec<Vec<(String, String)>> = plan.points[range.clone()].iter().map(set).collect();
+        let (stop, made) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let warn = |warning: &Diagnostic| {
+            let mut warned = self.warned.lock().expect("nobody panics while it is held");
+            if !warned.contains(&warning.message) {
+                warned.push(warning.message.clone());
+                (self.making.warn)(warning);
+            }
+        };
+        // All points with the first seed, then with the second: what is broken off early has seen all points.
+        let work = |n: usize| -> Option<Result<Run, String>> {
+            let elsewhere = self.part.is_some_and(|(own, of)| n % of + 1 != own);
+            if elsewhere || stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            let (point, seed) = (n % points, plan.seeds[n / points]);
+            let done = one(plan, self.making, self.store, &sets[point], range.start + point, seed, &warn);
+            if done.is_err() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            Some(done.map(|(run, new)| {
+                made.fetch_add(usize::from(new), Ordering::Relaxed);
+                run
+            }))
+        };
+        let before = self.done;
+        let told = |done: usize| (self.making.told)(before.0 + done, before.1 + made.load(Ordering::Relaxed));
+        let mut runs = Vec::with_capacity(points * seeds);
+        let mut stopped = None;
+        for run in many::each(points * seeds, self.making.jobs, &told, &work).into_iter().flatten() {
+            match run {
+                Ok(run) => runs.push(run),
+                Err(why) => stopped = stopped.or(Some(why)),
+            }
+        }
+        if let Some(why) = stopped {
+            return Err(why);
+        }
+        self.done = (before.0 + points * seeds, before.1 + made.into_inner());
+        runs.sort_by_key(|r| (r.point, r.seed.wrapping_sub(plan.seeds[0])));
+        Ok(runs)
+    }
 }
 
 /// The result of one run, and whether it was made just now.
@@ -122,7 +163,7 @@ fn one(
             }
             let record = &outcome.record;
             let value = |f: &Figure| {
-                let (measure, _) = plan::figure(&experiment, &f.what).ok()?;
+                let (measure, _) = figure(&experiment, &f.what).ok()?;
                 run::measure(&measure, record).filter(|x| x.is_finite())
             };
             let met = record.expects.iter().filter(|e| e.ok).count() as u64;
@@ -142,7 +183,7 @@ fn one(
 }
 
 /// The results of a plan; figures that no run has are left out.
-fn whole(plan: &Plan, ground: Ground, mut runs: Vec<Run>) -> Sweep {
+pub(crate) fn whole(plan: &Plan, ground: Ground, mut runs: Vec<Run>) -> Sweep {
     let has = |n: &usize| runs.iter().any(|r| r.values.get(*n).copied().flatten().is_some());
     let kept: Vec<usize> = (0..plan.figures.len()).filter(has).collect();
     for run in &mut runs {

@@ -51,6 +51,8 @@ pub struct Plan {
     texts: Texts,
     paths: Vec<Path>,
     values: Vec<Vec<Value>>,
+    /// What each parameter may be.
+    axes: Vec<Values>,
     files: BTreeMap<String, Result<String, String>>,
 }
 
@@ -83,6 +85,26 @@ impl Plan {
     /// # Errors
     /// All faults, each with its place: in the file, or in what stands behind `--set`.
     pub fn new(text: &str, name: &str, loader: Loader<'_>, wishes: &Wishes) -> Result<Plan, Vec<Diagnostic>> {
+        Plan::read_all(text, name, loader, wishes, false)
+    }
+
+    /// The same without points: whoever searches adds them by [`Plan::add`].
+    pub(crate) fn open(
+        text: &str,
+        name: &str,
+        loader: Loader<'_>,
+        wishes: &Wishes,
+    ) -> Result<Plan, Vec<Diagnostic>> {
+        Plan::read_all(text, name, loader, wishes, true)
+    }
+
+    fn read_all(
+        text: &str,
+        name: &str,
+        loader: Loader<'_>,
+        wishes: &Wishes,
+        search: bool,
+    ) -> Result<Plan, Vec<Diagnostic>> {
         let files = RefCell::new(BTreeMap::new());
         let kept = |path: &str| -> Result<String, String> {
             if let Some(known) = files.borrow().get(path) {
@@ -99,13 +121,13 @@ impl Plan {
         let mut faults = Vec::new();
         for (path, place, given) in &table.set {
             let source = &plain.sources[place.source];
-            match in_file(path, place, given, source) {
+            match in_file(&plain, path, place, given, source) {
                 Ok(setting) => settings.push(setting),
                 Err(fault) => faults.push(fault),
             }
         }
         for word in &wishes.set {
-            match on_command_line(word) {
+            match on_command_line(&plain, word) {
                 // What is said here takes the place of what the file says.
                 Ok(setting) => match settings.iter_mut().find(|s| s.path.shown() == setting.path.shown()) {
                     Some(old) => *old = setting,
@@ -133,10 +155,12 @@ impl Plan {
             texts,
             paths: settings.iter().map(|s| s.path.clone()).collect(),
             values: Vec::new(),
+            axes: settings.iter().map(|s| s.values.clone()).collect(),
             files: BTreeMap::new(),
         };
         plan.try_each(&settings, &kept)?;
-        plan.choose(&plain, &table, &settings, wishes, &kept).map(|plan| Plan { files: files.take(), ..plan })
+        plan.choose(&plain, &table, &settings, wishes, search, &kept)
+            .map(|plan| Plan { files: files.take(), ..plan })
     }
 
     /// Tries every value of every parameter by itself, with the first values of the others.
@@ -176,10 +200,12 @@ impl Plan {
         table: &experiment::Sweep,
         settings: &[Setting],
         wishes: &Wishes,
+        search: bool,
         loader: Loader<'_>,
     ) -> Result<Plan, Vec<Diagnostic>> {
         let one = |fault: Diagnostic| vec![fault];
         self.design = match &wishes.design {
+            _ if search => "search",
             None => table.design.unwrap_or("grid"),
             Some(name) => experiment::design(name).map_err(|help| {
                 let text = Source { name: "--design".to_owned(), text: name.clone() };
@@ -193,6 +219,13 @@ impl Plan {
         let axes: Vec<design::Axis<'_>> =
             shown.iter().zip(settings).map(|(path, s)| (path.as_str(), &s.values)).collect();
         self.values = match self.design {
+            // What is measured, and how much memory it takes, is found at the ends of the ranges.
+            "search" => {
+                let tried: Vec<Vec<Value>> = settings.iter().map(|s| s.values.tried()).collect();
+                let most = tried.iter().map(Vec::len).max().unwrap_or(0);
+                let at = |n: usize| tried.iter().map(|v| v[n.min(v.len() - 1)].clone()).collect();
+                (0..most).map(at).collect()
+            }
             "grid" => {
                 if let Some(open) = settings.iter().find(|s| s.values.grid().is_none()) {
                     let help =
@@ -230,7 +263,37 @@ impl Plan {
             numbers: values.iter().zip(&quantities).map(number).collect(),
         };
         self.points = self.values.iter().map(point).collect();
-        self.figures(table, wishes, loader)
+        let mut plan = self.figures(table, wishes, loader)?;
+        if search {
+            plan.points.clear();
+            plan.values.clear();
+        }
+        Ok(plan)
+    }
+
+    /// How many values a parameter has; `None`: it has a range.
+    pub(crate) fn choices(&self, parameter: usize) -> Option<usize> {
+        match &self.axes[parameter] {
+            Values::List(values) => Some(values.len()),
+            Values::Range(range) => range.steps,
+        }
+    }
+
+    /// Adds the point at these shares of the parameters' values, 0..=1 each, unless it is there. The number of the point, and whether it is new.
+    pub(crate) fn add(&mut self, shares: &[f64]) -> (usize, bool) {
+        let value = |(axis, &share): (&Values, &f64)| match axis.grid() {
+            Some(values) => values[((share * values.len() as f64) as usize).min(values.len() - 1)].clone(),
+            None => axis.at(share),
+        };
+        let values: Vec<Value> = self.axes.iter().zip(shares).map(value).collect();
+        if let Some(known) = self.values.iter().position(|v| *v == values) {
+            return (known, false);
+        }
+        let numbers = values.iter().zip(&self.parameters);
+        let numbers = numbers.map(|(v, p)| p.unit.and(Quantity::of(&v.shown)).map(|q| q.1)).collect();
+        self.points.push(Point { values: values.iter().map(|v| v.shown.clone()).collect(), numbers });
+        self.values.push(values);
+        (self.points.len() - 1, true)
     }
 
     /// Reads the experiment at every point, and finds what is to be measured there.
@@ -270,7 +333,7 @@ impl Plan {
                 let unit =
                     found.map_err(|(message, help)| vec![source.fault(span.clone(), message, help)])?.1;
                 if !known.iter().any(|f| f.what == *what) {
-                    known.push(Figure { what: what.clone(), unit, shown: true });
+                    known.push(Figure { what: what.clone(), unit, shown: true, more: None });
                 }
             }
             for expect in &experiment.expects {
@@ -282,7 +345,7 @@ impl Plan {
                 if let Ok((_, unit)) = experiment.figure(&what)
                     && !usual.iter().any(|f| f.what == what)
                 {
-                    usual.push(Figure { what, unit, shown: false });
+                    usual.push(Figure { what, unit, shown: false, more: None });
                 }
             }
             if crate::run::memory::needed(&experiment) > crate::run::memory::needed(&self.largest) {
@@ -345,7 +408,7 @@ fn read(texts: &Texts, loader: Loader<'_>) -> Result<Experiment, Vec<Diagnostic>
 }
 
 /// What a figure measures in an experiment, and its unit; what is wrong and what to write where it measures nothing.
-pub(super) fn figure(
+pub(crate) fn figure(
     experiment: &Experiment,
     what: &str,
 ) -> Result<(Measure, &'static str), (String, String)> {
@@ -382,9 +445,19 @@ pub fn usual_figures(experiment: &Experiment) -> Vec<String> {
 }
 
 /// A parameter of the table `[sweep]`.
-fn in_file(path: &str, place: &Place, given: &Given, source: &Source) -> Result<Setting, Diagnostic> {
+fn in_file(
+    experiment: &Experiment,
+    path: &str,
+    place: &Place,
+    given: &Given,
+    source: &Source,
+) -> Result<Setting, Diagnostic> {
     let at = place.span.clone();
-    let parsed = Path::parse(path).map_err(|f| source.fault(at.clone(), f.message, f.help))?;
+    let path = match path.strip_prefix('$') {
+        None => path.to_owned(),
+        Some(name) => variable(experiment, name).map_err(|(m, h)| source.fault(at.clone(), m, h))?,
+    };
+    let parsed = Path::parse(&path).map_err(|f| source.fault(at.clone(), f.message, f.help))?;
     let (values, value_at) = match given {
         Given::Text(text, place) => {
             let values = Values::parse(text);
@@ -400,8 +473,39 @@ fn in_file(path: &str, place: &Place, given: &Given, source: &Source) -> Result<
     Ok(Setting { path: parsed, values, source: source.clone(), at, value_at, exact: false })
 }
 
-/// A parameter of the command line: `PATH=VALUES`.
-fn on_command_line(word: &str) -> Result<Setting, Diagnostic> {
+/// The path of `$RATE`: the variable of the one host whose setup has it.
+fn variable(experiment: &Experiment, name: &str) -> Result<String, (String, String)> {
+    let has = |text: &str| {
+        text.match_indices(name).any(|(at, _)| {
+            let ends = !text[at + name.len()..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            ends && (text[..at].ends_with('$') || text[..at].ends_with("${"))
+        })
+    };
+    let hosts: Vec<&str> = experiment
+        .hosts
+        .iter()
+        .filter(|h| h.setup.iter().any(|s| has(&s.text)))
+        .map(|h| h.name.as_str())
+        .collect();
+    let path = |host: &str| format!("host.{}.env.{name}", penstock_lang::toml::key(host));
+    match &hosts[..] {
+        [host] => Ok(path(host)),
+        [] => Err((
+            format!("no setup has ${name}"),
+            format!("write ${{{name}:=10mbit}} where the setup has the value"),
+        )),
+        [a, b, ..] => {
+            let all = hosts.len();
+            Err((
+                format!("the setups of {all} hosts have ${name}"),
+                format!("write {} or {}", path(a), path(b)),
+            ))
+        }
+    }
+}
+
+/// A parameter of the command line: `PATH=VALUES`, or `$NAME=VALUES` for a variable of a setup.
+fn on_command_line(experiment: &Experiment, word: &str) -> Result<Setting, Diagnostic> {
     let source = Source { name: "--set".to_owned(), text: word.to_owned() };
     let mut quote = None;
     let equals = word.char_indices().find(|&(_, c)| {
@@ -416,12 +520,20 @@ fn on_command_line(word: &str) -> Result<Setting, Diagnostic> {
         let help = "write a path, = and values: link.uplink.rate=10mbit,20mbit";
         return Err(source.fault(0..word.len(), "there is no \"=\"", help));
     };
-    let path = Path::parse(word[..at].trim_end()).map_err(|f| source.fault(f.span, f.message, f.help))?;
+    let (path, exact) = match word[..at].trim_end().strip_prefix('$') {
+        None => (word[..at].trim_end().to_owned(), true),
+        Some(name) => {
+            let found = variable(experiment, name);
+            (found.map_err(|(message, help)| source.fault(0..at, message, help))?, false)
+        }
+    };
+    let path = Path::parse(&path)
+        .map_err(|f| source.fault(if exact { f.span } else { 0..at }, f.message, f.help))?;
     let values = Values::parse(&word[at + 1..]);
     let values = values.map_err(|(span, message, help)| {
         source.fault(span.start + at + 1..span.end + at + 1, message, help)
     })?;
-    Ok(Setting { path, values, source, at: 0..at, value_at: at + 1..word.len(), exact: true })
+    Ok(Setting { path, values, source, at: 0..at, value_at: at + 1..word.len(), exact })
 }
 
 impl Setting {

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 /// The format of a result.
 const FORMAT: u32 = 1;
 /// What a sweep writes into its folder.
-const OWN: [&str; 6] = ["lock", "report.html", "results", "results.parquet", "runs", "sweep.json"];
+const OWN: [&str; 7] =
+    ["lock", "report.html", "results", "results.parquet", "runs", "sweep.json", "tune.json"];
 /// Most bytes of a result.
 const LARGEST: u64 = 64 << 20;
 
@@ -36,7 +37,7 @@ struct Stored {
 }
 
 /// A sweep's folder, locked.
-pub(super) struct Store {
+pub(crate) struct Store {
     folder: PathBuf,
     _lock: File,
 }
@@ -53,7 +54,7 @@ impl Store {
     ///
     /// # Errors
     /// It holds what no sweep wrote, another sweep is at work there, or it cannot be written.
-    pub(super) fn open(folder: &Path) -> Result<Store, String> {
+    pub(crate) fn open(folder: &Path) -> Result<Store, String> {
         let shown = folder.display();
         let cannot = |e: std::io::Error| format!("cannot write {shown}: {e}");
         fs::create_dir_all(folder).map_err(cannot)?;
@@ -149,7 +150,7 @@ impl Store {
     }
 
     /// Writes a file of the whole sweep.
-    pub(super) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> Result<(), String> {
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> Result<(), String> {
         let file = self.folder.join(name);
         penstock_files::replace(&file, bytes).map_err(|e| format!("cannot write {}: {e}", file.display()))
     }
@@ -251,7 +252,10 @@ mod tests {
         let store = Store::open(&place).unwrap();
         assert!(Store::open(&place).err().unwrap().contains("another sweep is at work"));
         let figures = |names: &[&str]| -> Vec<Figure> {
-            names.iter().map(|n| Figure { what: (*n).to_owned(), unit: "ms", shown: true }).collect()
+            names
+                .iter()
+                .map(|n| Figure { what: (*n).to_owned(), unit: "ms", shown: true, more: None })
+                .collect()
         };
         let set = [("link.up.rate".to_owned(), "10mbit".to_owned())];
         let id = Id { key: hash(b"one"), set: &set, seed: 3 };

@@ -181,3 +181,37 @@ fn folders_of_runs_lie_by_their_values() {
     fs::remove_dir_all(&folder).unwrap();
     assert_eq!(made(&plan, &place, 1, true).1, 1);
 }
+
+#[test]
+fn parts_made_elsewhere_are_a_whole() {
+    let wishes = Wishes { seeds: Some(3), ..set(&["link.up.rate=500kbit,1mbit", "link.up.delay=1ms,5ms"]) };
+    let plan = plan_of(LINE, &wishes).unwrap_or_else(|f| panic!("{}", f[0]));
+    let (whole, together) = (Place::new("whole"), Place::new("together"));
+    assert_eq!(made(&plan, &whole, 2, false).1, 12);
+    let mut runs = 0;
+    for own in 1..=5 {
+        let part = Place::new(&format!("part-{own}"));
+        let making = Making {
+            ground: Ground::Sim,
+            jobs: 2,
+            folder: &part.0,
+            folders: false,
+            program: "test",
+            told: &|_, _| {},
+            warn: &|_| {},
+            prepare: &|e| e,
+        };
+        runs += make_part(&plan, &making, (own, 5)).unwrap();
+        assert!(!part.0.join("sweep.json").exists());
+        for folder in fs::read_dir(part.0.join("results")).unwrap().map(|f| f.unwrap()) {
+            let to = together.0.join("results").join(folder.file_name());
+            fs::create_dir_all(&to).unwrap();
+            for file in fs::read_dir(folder.path()).unwrap().map(|f| f.unwrap()) {
+                fs::copy(file.path(), to.join(file.file_name())).unwrap();
+            }
+        }
+    }
+    assert_eq!(runs, 12);
+    assert_eq!(made(&plan, &together, 1, false).1, 0, "all runs were there");
+    assert_eq!(whole.files(), together.files());
+}

@@ -177,7 +177,7 @@ pub(super) enum Values {
 }
 
 impl Values {
-    /// Reads `10mbit,20mbit`, `1ms..20ms`, `1ms..20ms/5`, `1ms..20ms/5log`; what is wrong comes with its place in the text.
+    /// Reads `10mbit,20mbit`, `1ms..20ms`, `1ms..20ms/log`, `1ms..20ms/5`, `1ms..20ms/5log`; what is wrong comes with its place in the text.
     pub(super) fn parse(text: &str) -> Result<Values, (Range<usize>, String, String)> {
         let words = split(text);
         let whole = 0..text.len();
@@ -188,14 +188,17 @@ impl Values {
         {
             let (to, steps) = rest.split_once('/').map_or((rest, None), |(to, steps)| (to, Some(steps)));
             let mut range = Stretch::between(from, to).map_err(|(m, h)| (whole.clone(), m, h))?;
-            if let Some(steps) = steps {
+            if steps == Some("log") {
+                range.log = true;
+            } else if let Some(steps) = steps {
                 let number = steps.strip_suffix("log");
                 range.log = number.is_some();
                 let count = number.unwrap_or(steps).parse().ok().filter(|n| (2..=MOST).contains(n));
                 if count.is_none() {
                     let at = text.len() - steps.len()..text.len();
-                    let help =
-                        format!("write 2 to {MOST}, with log behind it for equal factors: /5 or /5log");
+                    let help = format!(
+                        "write 2 to {MOST}, with log behind it for equal factors: /5 or /5log; or /log alone"
+                    );
                     return Err((at, format!("\"{steps}\" is not a number of steps"), help));
                 }
                 range.steps = count;
@@ -303,6 +306,9 @@ mod tests {
         assert_eq!(grid("1..4/3"), ["1", "3", "4"]);
         assert_eq!(grid("500kbit..1mbit/2"), ["500000bit", "1000000bit"]);
         assert_eq!(Values::parse("1ms..5ms").unwrap().grid(), None);
+        // A range by factors without steps is for drawing and searching.
+        let factors = Values::parse("1ms..100ms/log").unwrap();
+        assert_eq!((factors.grid(), factors.at(0.5).shown.as_str()), (None, "10ms"));
         let far = Values::parse("1ms..5ms").unwrap();
         assert_eq!((far.at(0.5).shown.as_str(), far.tried().len()), ("3ms", 2));
     }

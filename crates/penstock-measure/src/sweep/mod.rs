@@ -7,6 +7,7 @@ mod page;
 mod text;
 
 pub use page::html;
+pub(crate) use page::with as page_with;
 pub use text::text;
 
 use crate::compare::Spread;
@@ -61,6 +62,9 @@ pub struct Figure {
     pub unit: &'static str,
     /// Whether tables and pages show it; the others are in the data only.
     pub shown: bool,
+    /// Whether more of it is better, where somebody said so.
+    #[serde(skip)]
+    pub more: Option<bool>,
 }
 
 /// One setting of all parameters.
@@ -115,8 +119,11 @@ impl Figure {
         }
     }
 
-    /// Whether more of it is better: rates, fairness, what was received.
+    /// Whether more of it is better: as was said; else rates, fairness, what was received.
     pub fn more_is_better(&self) -> bool {
+        if let Some(more) = self.more {
+            return more;
+        }
         let last = self.what.rsplit(' ').next().unwrap_or_default();
         self.unit == "bit/s" || ["fairness", "received"].contains(&last)
     }
@@ -141,7 +148,7 @@ impl Sweep {
     }
 
     /// The median of a figure at a point.
-    fn median(&self, point: usize, figure: usize) -> Option<f64> {
+    pub(crate) fn median(&self, point: usize, figure: usize) -> Option<f64> {
         self.summary(point, figure).map(|s| s.spread.median)
     }
 
@@ -161,7 +168,7 @@ impl Sweep {
     }
 
     /// The parameters that have several values, by their places; and the others in words.
-    fn varied(&self) -> (Vec<usize>, String) {
+    pub(crate) fn varied(&self) -> (Vec<usize>, String) {
         let same = |n: &usize| self.points.windows(2).all(|w| w[0].values[*n] == w[1].values[*n]);
         let (fixed, varied): (Vec<usize>, Vec<usize>) = (0..self.parameters.len()).partition(same);
         let word = |n: usize| format!("{}={}", self.parameters[n].path, self.points[0].values[n]);
@@ -261,9 +268,9 @@ pub(crate) mod tests {
                 Parameter { path: "link.uplink.delay".into(), unit: Some("ms") },
             ],
             figures: vec![
-                Figure { what: "backup throughput".into(), unit: "bit/s", shown: true },
-                Figure { what: "call owd p99".into(), unit: "ms", shown: true },
-                Figure { what: "call lost".into(), unit: "", shown: false },
+                Figure { what: "backup throughput".into(), unit: "bit/s", shown: true, more: None },
+                Figure { what: "call owd p99".into(), unit: "ms", shown: true, more: None },
+                Figure { what: "call lost".into(), unit: "", shown: false, more: None },
             ],
             pareto: Some((0, 1)),
             points: Vec::new(),

@@ -22,6 +22,11 @@ td.p,th.p{text-align:left}tr.best td{font-weight:600}.soft{color:var(--soft)}.wi
 
 /// The page.
 pub fn html(sweep: &Sweep) -> String {
+    with(sweep, "")
+}
+
+/// The page with something above the pictures.
+pub(crate) fn with(sweep: &Sweep, top: &str) -> String {
     let title = escape(&sweep.title);
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title>\
@@ -53,6 +58,7 @@ pub fn html(sweep: &Sweep) -> String {
             escape(why.trim_end())
         );
     }
+    page.push_str(top);
     section(&mut page, "Curves", &curves(sweep));
     section(&mut page, "Heat maps", &heat::maps(sweep));
     section(&mut page, "Best compromises", &compromises(sweep));

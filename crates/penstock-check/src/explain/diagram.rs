@@ -5,7 +5,7 @@
 //! ISMVL 1993, "Fast generation of prime-irredundant covers"); what earlier places have counts as free.
 
 use super::cube::{Cube, Place};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Lists up to this long stay as they were written.
@@ -66,6 +66,25 @@ pub fn expand<K: Ord + Clone, P: Ord + Clone>(
     }
     out.extend(rest.iter().cloned());
     Some(tidy(out))
+}
+
+/// Where two lists lead to different things: from, to, and exactly the sets of packets; `None` where that takes too much work.
+pub fn differing<P: Ord + Clone>(a: &List<P>, b: &List<P>) -> Option<Vec<(P, P, Vec<Cube>)>> {
+    let (mut diagram, roots, places) = Diagram::of(&[a, b])?;
+    let mut pairs = BTreeSet::new();
+    diagram.pairs(roots[0], roots[1], &mut BTreeSet::new(), &mut pairs)?;
+    let mut out = Vec::new();
+    for (x, y) in pairs.into_iter().filter(|(x, y)| x != y && *x != 0 && *y != 0) {
+        let one = diagram.leaves(roots[0], &|leaf| leaf == x, &mut Known::default())?;
+        let two = diagram.leaves(roots[1], &|leaf| leaf == y, &mut Known::default())?;
+        let both = diagram.apply(0, one, two)?;
+        let (products, _) = diagram.sum(both, both, &mut BTreeMap::new())?;
+        let cubes: Vec<Cube> = products.iter().map(|p| diagram.cube(p)).filter(Cube::can_be).collect();
+        if !cubes.is_empty() {
+            out.push((places[x as usize - 1].clone(), places[y as usize - 1].clone(), cubes));
+        }
+    }
+    Some(out)
 }
 
 fn compose<K: Ord + Clone, P: Ord + Clone>(
@@ -336,6 +355,28 @@ impl Diagram {
         Some(done)
     }
 
+    /// Which leaves of two diagrams the same packets come to.
+    fn pairs(
+        &mut self,
+        a: Id,
+        b: Id,
+        seen: &mut BTreeSet<(Id, Id)>,
+        out: &mut BTreeSet<(u32, u32)>,
+    ) -> Option<()> {
+        if a & b & LEAF != 0 {
+            out.insert((a & !LEAF, b & !LEAF));
+            return Some(());
+        }
+        if a == b || !seen.insert((a, b)) {
+            return Some(());
+        }
+        self.step()?;
+        let var = self.var(a).min(self.var(b));
+        let (x, y) = (self.cut(a, var), self.cut(b, var));
+        self.pairs(x.0, y.0, seen, out)?;
+        self.pairs(x.1, y.1, seen, out)
+    }
+
     /// A list out of a diagram.
     fn read<P: Clone>(&mut self, root: Id, places: &[P]) -> Option<List<P>> {
         let natural: Vec<u32> = (1..=places.len() as u32).collect();
@@ -479,6 +520,28 @@ mod tests {
                 None => says(&rest, a, b),
             };
             assert_eq!(says(&whole, a, b), want, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn where_two_lists_differ() {
+        let mut dice = Dice(9);
+        for _ in 0..20 {
+            let whole = |mut list: List<u32>| {
+                list.push((Cube::all(), 9));
+                list
+            };
+            let (a, b) = (whole(dice.list(12, 3)), whole(dice.list(12, 3)));
+            let found = differing(&a, &b).unwrap();
+            for (x, y) in (0..256).map(|n| (n / 16, n % 16)) {
+                let here = word(12, 15, x).and(&word(16, 15, y)).unwrap();
+                let mut said: Vec<(u32, u32)> = Vec::new();
+                for (from, to, cubes) in &found {
+                    said.extend(cubes.iter().any(|c| c.meets(&here)).then_some((*from, *to)));
+                }
+                let (from, to) = (says(&a, x, y).unwrap(), says(&b, x, y).unwrap());
+                assert_eq!(said, if from == to { vec![] } else { vec![(from, to)] });
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 /// What `penstock explain` takes.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Write a packet as: tcp 10.3.34.11:40000 > 10.3.31.88:5001 tos 0x10 len 1500 in eth1   (udp, icmp, a number; mark N; without `in` it \
+    after_help = "Write a packet as: tcp 10.3.34.11:40000 > 10.3.31.88:5001 tos 0x10 len 1500 in eth1   (udp, icmp, a number; mark N, connmark N, vlan ID; without `in` it \
                         is sent by this machine)"
 )]
 pub struct Args {

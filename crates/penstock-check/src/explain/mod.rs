@@ -146,13 +146,16 @@ impl<'a> Explainer<'a> {
         probe.priority = passed.class.unwrap_or(probe.priority);
         let sorted = if passed.dropped { Sorted::default() } else { self.sorter.sort(&probe) };
         let link = facts.link_of(&device.name);
-        let promise = match sorted.class.and_then(|c| device.class(c)) {
+        let mut promise = match sorted.class.and_then(|c| device.class(c)) {
             Some(class) => promise::sentences(device, class, link),
             None if sorted.leaf.is_some() => {
                 promise::root(device, link).map_or(Vec::new(), |w| promise::waits(&w))
             }
             None => Vec::new(),
         };
+        let leaf = sorted.leaf.filter(|l| l.1 != Handle::UNSPEC).and_then(|(_, id)| device.qdisc(id));
+        let bound = promise.iter().any(|said| said.starts_with("a packet waits at most"));
+        promise.extend(leaf.and_then(|queue| promise::aim(queue, bound)));
         Explained {
             arrival,
             hooks: passed.said,

@@ -68,20 +68,57 @@ pub fn expand<K: Ord + Clone, P: Ord + Clone>(
     Some(tidy(out))
 }
 
-/// Where two lists lead to different things: from, to, and exactly the sets of packets; `None` where that takes too much work.
-pub fn differing<P: Ord + Clone>(a: &List<P>, b: &List<P>) -> Option<Vec<(P, P, Vec<Cube>)>> {
+/// Where two lists lead to different things.
+pub struct Differing<P> {
+    /// What the first list leads to.
+    pub from: P,
+    /// What the second one leads to.
+    pub to: P,
+    /// The packets.
+    pub cubes: Vec<Cube>,
+    /// Those of them that are not meant: for them both lists lead to the same.
+    pub without: Vec<Cube>,
+}
+
+/// Exact sets of up to so many products are not looked at twice.
+const SHORT: usize = 3;
+
+/// Where two lists lead to different things, exactly; `None` where that takes too much work.
+pub fn differing<P: Ord + Clone>(a: &List<P>, b: &List<P>) -> Option<Vec<Differing<P>>> {
     let (mut diagram, roots, places) = Diagram::of(&[a, b])?;
     let mut pairs = BTreeSet::new();
     diagram.pairs(roots[0], roots[1], &mut BTreeSet::new(), &mut pairs)?;
-    let mut out = Vec::new();
-    for (x, y) in pairs.into_iter().filter(|(x, y)| x != y && *x != 0 && *y != 0) {
+    let (mut same, mut moved) = (BTreeMap::new(), Vec::new());
+    for (x, y) in pairs.into_iter().filter(|(x, y)| *x != 0 && *y != 0) {
         let one = diagram.leaves(roots[0], &|leaf| leaf == x, &mut Known::default())?;
         let two = diagram.leaves(roots[1], &|leaf| leaf == y, &mut Known::default())?;
         let both = diagram.apply(0, one, two)?;
-        let (products, _) = diagram.sum(both, both, &mut BTreeMap::new())?;
-        let cubes: Vec<Cube> = products.iter().map(|p| diagram.cube(p)).filter(Cube::can_be).collect();
+        if x == y {
+            same.insert(x, both);
+        } else {
+            moved.push((x, y, both));
+        }
+    }
+    let mut out = Vec::new();
+    for (x, y, both) in moved {
+        let (mut cubes, _) = diagram.cubes(both, both)?;
+        let mut without = Vec::new();
+        for place in [y, x].into_iter().filter(|_| cubes.len() > SHORT) {
+            // Fewer sets, and what is taken out of them again: packets that go to one of the two all the same.
+            let Some(&same) = same.get(&place) else { continue };
+            let may = diagram.apply(1, both, same)?;
+            let (wide, has) = diagram.cubes(both, may)?;
+            let more = diagram.apply(2, has, both)?;
+            let outside = diagram.apply(2, YES, has)?;
+            let free = diagram.apply(1, more, outside)?;
+            let (less, _) = diagram.cubes(more, free)?;
+            if 2 * (wide.len() + less.len()) <= cubes.len() + without.len() {
+                (cubes, without) = (wide, less);
+            }
+        }
         if !cubes.is_empty() {
-            out.push((places[x as usize - 1].clone(), places[y as usize - 1].clone(), cubes));
+            let (from, to) = (places[x as usize - 1].clone(), places[y as usize - 1].clone());
+            out.push(Differing { from, to, cubes, without });
         }
     }
     Some(out)
@@ -355,6 +392,12 @@ impl Diagram {
         Some(done)
     }
 
+    /// Sets that have all of `must` and nothing outside `may`, and the diagram of what they have.
+    fn cubes(&mut self, must: Id, may: Id) -> Option<(Vec<Cube>, Id)> {
+        let (products, has) = self.sum(must, may, &mut BTreeMap::new())?;
+        Some((products.iter().map(|p| self.cube(p)).filter(Cube::can_be).collect(), has))
+    }
+
     /// Which leaves of two diagrams the same packets come to.
     fn pairs(
         &mut self,
@@ -367,7 +410,7 @@ impl Diagram {
             out.insert((a & !LEAF, b & !LEAF));
             return Some(());
         }
-        if a == b || !seen.insert((a, b)) {
+        if !seen.insert((a, b)) {
             return Some(());
         }
         self.step()?;
@@ -536,8 +579,10 @@ mod tests {
             for (x, y) in (0..256).map(|n| (n / 16, n % 16)) {
                 let here = word(12, 15, x).and(&word(16, 15, y)).unwrap();
                 let mut said: Vec<(u32, u32)> = Vec::new();
-                for (from, to, cubes) in &found {
-                    said.extend(cubes.iter().any(|c| c.meets(&here)).then_some((*from, *to)));
+                for one in &found {
+                    let within = |sets: &[Cube]| sets.iter().any(|c| c.meets(&here));
+                    let meant = within(&one.cubes) && !within(&one.without);
+                    said.extend(meant.then_some((one.from, one.to)));
                 }
                 let (from, to) = (says(&a, x, y).unwrap(), says(&b, x, y).unwrap());
                 assert_eq!(said, if from == to { vec![] } else { vec![(from, to)] });

@@ -146,7 +146,7 @@ fn class((a, one): (&Facts, &Device), (b, two): (&Facts, &Device), id: Handle) -
             "htb" if (x.rate(), x.ceil()) != (y.rate(), y.ceil()) => {
                 let both = |c: &Class| format!("rate {} ceil {}", rate(c.rate()), rate(c.ceil()));
                 out.push(format!("class {id}: {} -> {}", both(x), both(y)));
-                in_words.and_then(|_| said(&rest(x, a.kernel), &rest(y, b.kernel), &begins))
+                in_words.and_then(|_| said(&rest(x, a, b, y), &rest(y, b, a, x), &begins))
             }
             _ => in_words.or_else(|| changed(&x.options, &y.options)),
         };
@@ -161,14 +161,19 @@ fn class((a, one): (&Facts, &Device), (b, two): (&Facts, &Device), id: Handle) -
     out
 }
 
-/// The words of a class of htb but for rate and ceiling.
-fn rest(class: &Class, kernel: Kernel) -> Vec<String> {
-    let words = say::words(&say::class(class.kind, &class.options, 0, kernel).add);
+/// The words of a class of htb but for rate and ceiling, and but for what follows them where no command gives it.
+fn rest(class: &Class, facts: &Facts, others: &Facts, other: &Class) -> Vec<String> {
+    let words = say::words(&say::class(class.kind, &class.options, 0, facts.kernel).add);
+    let given = |facts: &Facts, class: &Class, word: &str| {
+        class.step.and_then(|s| facts.steps.get(s)).is_none_or(|s| s.has(word))
+    };
+    let follows = |word: &str| !given(facts, class, word) && !given(others, other, word);
     let mut out = Vec::new();
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         match word.as_str() {
             "rate" | "ceil" => drop(words.next()),
+            "burst" | "cburst" | "quantum" if follows(&word) => drop(words.next()),
             _ => out.push(word),
         }
     }

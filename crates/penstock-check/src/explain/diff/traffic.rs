@@ -3,7 +3,7 @@
 use super::filters::Marks;
 use crate::explain::cover::{Index, Left, Patience, left};
 use crate::explain::cube::{Cube, Names, words};
-use crate::explain::diagram::{List, differing};
+use crate::explain::diagram::{Differing, List, differing};
 use crate::explain::partition::{arriving, devices, entries, place};
 use crate::explain::space::Entry;
 use crate::explain::words::folded;
@@ -78,12 +78,19 @@ fn ends(from: &Goes, to: &Goes) -> (String, String) {
     }
 }
 
-fn exact(head: &str, all: &[(Goes, Goes, Vec<Cube>)], names: &Names) -> Vec<String> {
+fn exact(head: &str, all: &[Differing<Goes>], names: &Names) -> Vec<String> {
     let mut said = Vec::new();
-    for (from, to, cubes) in all {
-        let (from, to) = ends(from, to);
-        for (text, example) in folded(cubes, names) {
-            let example = Probe::of(&example, names).map_or(String::new(), |p| format!("   ({})", p.text()));
+    let mut patience = Patience::new(all.len());
+    for one in all {
+        let (from, to) = ends(&one.from, &one.to);
+        let lines: Vec<(String, Option<Cube>)> = if one.without.is_empty() {
+            folded(&one.cubes, names).into_iter().map(|(text, cube)| (text, Some(cube))).collect()
+        } else {
+            one.cubes.iter().map(|cube| without(cube, &one.without, names, &mut patience)).collect()
+        };
+        for (text, example) in lines {
+            let example = example.and_then(|cube| Probe::of(&cube, names));
+            let example = example.map_or(String::new(), |p| format!("   ({})", p.text()));
             said.push(format!("{head}{text}: {from} -> {to}{example}"));
             if said.len() >= MAX_LINES {
                 said.push("and more".to_owned());
@@ -92,6 +99,21 @@ fn exact(head: &str, all: &[(Goes, Goes, Vec<Cube>)], names: &Names) -> Vec<Stri
         }
     }
     said
+}
+
+/// A set less others, and a part of it that is in none of them.
+fn without(cube: &Cube, less: &[Cube], names: &Names, patience: &mut Patience) -> (String, Option<Cube>) {
+    let less: Vec<&Cube> = less.iter().filter(|l| l.meets(cube)).collect();
+    let example = match left(cube, &less, patience) {
+        Left::Some(found) => Some(found),
+        Left::Nothing | Left::Unknown => None,
+    };
+    let own = words(cube, names);
+    // What both ask for is said once.
+    let rest = |l: &Cube| Cube(l.0.iter().filter(|b| !cube.0.contains(b)).copied().collect());
+    let taken: Vec<String> = less.iter().map(|l| words(&rest(l), names)).collect();
+    let text = if taken.is_empty() { own } else { format!("{own} without {}", taken.join(" or ")) };
+    (text, example)
 }
 
 /// Where the exact sets would take too much work: sets that hold them.

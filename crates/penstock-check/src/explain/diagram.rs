@@ -103,9 +103,10 @@ pub fn differing<P: Ord + Clone>(a: &List<P>, b: &List<P>) -> Option<Vec<Differi
     for (x, y, both) in moved {
         let (mut cubes, _) = diagram.cubes(both, both)?;
         let mut without = Vec::new();
-        for place in [y, x].into_iter().filter(|_| cubes.len() > SHORT) {
+        let places_of: &[u32] = if cubes.len() > SHORT { &[y, x] } else { &[] };
+        for place in places_of {
             // Fewer sets, and what is taken out of them again: packets that go to one of the two all the same.
-            let Some(&same) = same.get(&place) else { continue };
+            let Some(&same) = same.get(place) else { continue };
             let may = diagram.apply(1, both, same)?;
             let (wide, has) = diagram.cubes(both, may)?;
             let more = diagram.apply(2, has, both)?;

@@ -69,6 +69,10 @@ pub const IP: u16 = 0x0800;
 pub const IP6: u16 = 0x86dd;
 /// ARP.
 pub const ARP: u16 = 0x0806;
+/// 802.1Q.
+pub const VLAN: u16 = 0x8100;
+/// 802.1ad.
+pub const QINQ: u16 = 0x88a8;
 
 impl Filter {
     /// Whether every packet that fits `other` fits this one too.
@@ -142,10 +146,10 @@ impl Filters {
             }
         }
         // Nothing but a priority or a hash table is made.
-        if let Some(divisor) = options.u32("divisor") {
+        if let Some(divisor) = options.u32("divisor").filter(|_| u32) {
             self.tables.insert((parent.qdisc(), req.handle >> 20), divisor);
         }
-        if options.has("divisor") || options.is_empty() && req.kind.as_deref() == Some("u32") {
+        if u32 && (options.has("divisor") || options.is_empty()) {
             return;
         }
         // A filter that names a priority's table is asked with that priority, wherever it hangs.

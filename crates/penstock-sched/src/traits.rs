@@ -58,6 +58,8 @@ pub enum Sorting {
     Flat,
     /// Filters of the qdisc choose, else the band that `priomap` gives the packet's priority (prio).
     Priority,
+    /// Marks, priorities and code points name one of its tins (cake), which are no classes: `sch::cake::Which` tells.
+    Tins,
     /// In a way of its own, which `explain` does not follow.
     Own,
 }
@@ -122,7 +124,7 @@ impl Sorting {
     pub const fn is_followed(self) -> bool {
         match self {
             Sorting::Tree { .. } | Sorting::Flat | Sorting::Priority => true,
-            Sorting::Nothing | Sorting::Own => false,
+            Sorting::Nothing | Sorting::Tins | Sorting::Own => false,
         }
     }
 }

@@ -5,8 +5,8 @@
 
 use super::cube::{Any, Cube, Names, Place, both, range};
 use super::ematch;
-use crate::filters::{Filter, IP, IP6};
-use penstock_model::Options;
+use crate::filters::{Filter, IP, IP6, QINQ, VLAN};
+use penstock_model::{Options, Value};
 use penstock_sched::act;
 
 /// What is known of a packet besides its headers.
@@ -18,8 +18,10 @@ pub struct State {
     pub tos: (u8, u8),
     /// Its priority.
     pub priority: Priority,
-    /// Whether its source has been translated.
-    pub translated: bool,
+    /// Whether its source has been translated: to which address, where that is known.
+    pub translated: Option<Option<u32>>,
+    /// The mark of its connection, where one counts: bits that rules have set, and their values. The others are as they were.
+    pub conn: (u32, u32),
 }
 
 /// Where `skb->priority` comes from.
@@ -66,6 +68,14 @@ pub fn act(filter: &Filter, state: &mut State) -> Control {
             }
             // What conforms: the rate decides the rest.
             "police" => o.i64("result").map_or(act::OK, |n| n as i32),
+            "connmark" => {
+                state.mark = state.conn;
+                control
+            }
+            "ctinfo" => {
+                ctinfo(o, state);
+                control
+            }
             "skbedit" => {
                 if let Some(mark) = o.u32("mark") {
                     let mask = o.u32("mask").unwrap_or(u32::MAX);
@@ -94,6 +104,22 @@ pub fn act(filter: &Filter, state: &mut State) -> Control {
     }
 }
 
+//= linux v6.12 net/sched/act_ctinfo.c tcf_ctinfo_act
+/// `ctinfo`: what the connection's mark says of the DSCP and of the mark. A DSCP that hangs on bits which are not known is left.
+fn ctinfo(o: &Options, state: &mut State) {
+    let (known, mark) = state.conn;
+    let flag = o.u32("dscpstate").unwrap_or(0);
+    if let Some(mask) = o.u32("dscp").filter(|m| *m != 0 && m & !known == 0)
+        && (flag == 0 || mark & flag & known != 0)
+    {
+        let dscp = ((mark & mask) >> mask.trailing_zeros()) as u8;
+        state.tos = (state.tos.0 | 0xfc, state.tos.1 & 3 | dscp << 2);
+    }
+    if let Some(mask) = o.u32("cpmark") {
+        state.mark = (known | !mask, mark & mask);
+    }
+}
+
 /// Whether a filter whose actions say `continue` ends its priority: `fl_classify` asks no further mask, `fw_classify` looks for the mark it read
 /// first, and matchall has one filter.
 pub fn skips(filter: &Filter) -> bool {
@@ -102,7 +128,7 @@ pub fn skips(filter: &Filter) -> bool {
 
 /// The packets that fit a filter which looks at headers in no order: every kind but u32.
 pub fn packets(filter: &Filter, state: &State, names: &mut Names) -> Any {
-    let protocol = Cube::ethertype(filter.protocol);
+    let protocol = Cube::protocol(filter.protocol, names);
     let asked = match filter.kind.as_str() {
         "matchall" => vec![Cube::all()],
         "fw" => {
@@ -112,7 +138,7 @@ pub fn packets(filter: &Filter, state: &State, names: &mut Names) -> Any {
             let fits = filter.handle & !mask == 0;
             mark(state, mask, filter.handle & mask).filter(|_| fits).into_iter().collect()
         }
-        "basic" => ematch::packets(filter.options.list("ematches"), filter.protocol, names)
+        "basic" | "flow" => ematch::packets(filter.options.list("ematches"), filter.protocol, names)
             .map(|all| all.into_iter().filter_map(|c| adapt(&c, state)).collect())
             .unwrap_or_else(|| unknown(filter, names)),
         "flower" => flower(filter, state, names),
@@ -130,7 +156,7 @@ pub fn packets(filter: &Filter, state: &State, names: &mut Names) -> Any {
 
 /// What cannot be told from the headers.
 fn unknown(filter: &Filter, names: &mut Names) -> Any {
-    let text = format!("{} prio {} handle {:x}", filter.kind, filter.prio, filter.handle);
+    let text = format!("what {} of priority {} asks", filter.kind, filter.prio);
     vec![Cube::of(Place::Other(names.other(&text)), 1, 1)]
 }
 
@@ -170,17 +196,36 @@ pub fn adapt(cube: &Cube, state: &State) -> Option<Cube> {
 
 /// flower's fields. What does not belong to the protocol is left out, as the kernel leaves it out.
 fn flower(filter: &Filter, state: &State, names: &mut Names) -> Any {
-    let (o, family) = (&filter.options, filter.protocol);
+    let o = &filter.options;
+    let is_tag = |ethertype: u16| matches!(ethertype, VLAN | QINQ);
+    let ethertype = |name: &str| o.u32(name).map(|n| n as u16);
+    // Each tag's ethertype names what stands behind it.
+    let outer = is_tag(filter.protocol);
+    let next = ethertype("vlan_ethtype").filter(|_| outer);
+    let two = next.is_some_and(is_tag);
+    let family = match (outer, two) {
+        (false, _) => filter.protocol,
+        (true, false) => next.unwrap_or(0),
+        (true, true) => ethertype("cvlan_ethtype").unwrap_or(0),
+    };
     let six = family == IP6;
+    // A second tag lies in the packet, before its headers.
+    let inner = if two { 4 } else { 0 };
     let mut all = vec![Cube::all()];
+    if let Some(next) = next {
+        all = both(&all, &[Cube::ethertype(next)]).unwrap_or_default();
+    }
+    if two && family != 0 {
+        all = both(&all, &[Cube::of(Place::Word(0), 0xffff, family.into())]).unwrap_or_default();
+    }
     let mut join = |more: Option<Any>, names: &mut Names| match more.and_then(|m| both(&all, &m)) {
         Some(joined) => all = joined,
         None => all = unknown(filter, names),
     };
     let proto = o.u32("ip_proto").unwrap_or(0);
     // The transport header of fragments is not looked at.
-    let whole = || if six { Cube::all() } else { Cube::of(Place::Word(4), 0x3fff, 0) };
-    let transport = if six { 40 } else { 20 };
+    let whole = || if six { Cube::all() } else { Cube::of(Place::Word(inner + 4), 0x3fff, 0) };
+    let transport = inner + if six { 40 } else { 20 };
     for (name, _) in o.iter() {
         let number = o.u32(name).unwrap_or(0);
         let mask = |full: u32| o.u32(&format!("{name}_mask")).unwrap_or(full);
@@ -196,16 +241,22 @@ fn flower(filter: &Filter, state: &State, names: &mut Names) -> Any {
             _ if name.ends_with("_mask") => continue,
             "dst_mac" => bytes(-14, 6),
             "src_mac" => bytes(-8, 6),
-            "ip_proto" if six => one(Cube::of(Place::Word(4), 0xff00, number << 8)),
-            "ip_proto" if ip => one(Cube::of(Place::Word(8), 0x00ff_0000, number << 16)),
-            "ip_tos" if six => one(Cube::of(Place::Word(0), mask(0xff) << 20, number << 20)),
-            "ip_tos" if ip => one(Cube::of(Place::Word(0), mask(0xff) << 16, number << 16)),
-            "ip_ttl" if six => one(Cube::of(Place::Word(4), mask(0xff), number)),
-            "ip_ttl" if ip => one(Cube::of(Place::Word(8), mask(0xff) << 24, number << 24)),
-            "ipv4_src" if family == IP => bytes(12, 4),
-            "ipv4_dst" if family == IP => bytes(16, 4),
-            "ipv6_src" if six => bytes(8, 16),
-            "ipv6_dst" if six => bytes(24, 16),
+            "vlan_ethtype" | "cvlan_ethtype" | "vlan_tpid" | "cvlan_tpid" => continue,
+            "vlan_id" if outer => one(Cube::of(Place::Tag, mask(0xfff), number)),
+            "vlan_prio" if outer => one(Cube::of(Place::Tag, mask(7) << 13, number << 13)),
+            "cvlan_id" if two => one(Cube::of(Place::Word(0), mask(0xfff) << 16, number << 16)),
+            "cvlan_prio" if two => one(Cube::of(Place::Word(0), mask(7) << 29, number << 29)),
+            "vlan_id" | "vlan_prio" | "cvlan_id" | "cvlan_prio" => continue,
+            "ip_proto" if six => one(Cube::of(Place::Word(inner + 4), 0xff00, number << 8)),
+            "ip_proto" if ip => one(Cube::of(Place::Word(inner + 8), 0x00ff_0000, number << 16)),
+            "ip_tos" if six => one(Cube::of(Place::Word(inner), mask(0xff) << 20, number << 20)),
+            "ip_tos" if ip => one(Cube::of(Place::Word(inner), mask(0xff) << 16, number << 16)),
+            "ip_ttl" if six => one(Cube::of(Place::Word(inner + 4), mask(0xff), number)),
+            "ip_ttl" if ip => one(Cube::of(Place::Word(inner + 8), mask(0xff) << 24, number << 24)),
+            "ipv4_src" if family == IP => bytes(inner + 12, 4),
+            "ipv4_dst" if family == IP => bytes(inner + 16, 4),
+            "ipv6_src" if six => bytes(inner + 8, 16),
+            "ipv6_dst" if six => bytes(inner + 24, 16),
             "tcp_src" | "udp_src" | "sctp_src" if ip && of_protocol(name, proto) => {
                 Cube::of(Place::Word(transport), mask(0xffff) << 16, number << 16)
                     .and(&whole())
@@ -224,25 +275,44 @@ fn flower(filter: &Filter, state: &State, names: &mut Names) -> Any {
                 let flags = Cube::of(Place::Word(transport + 12), mask(0xfff) << 16, number << 16);
                 flags.and(&whole()).map(|c| vec![c])
             }
-            "icmpv4_type" if family == IP => one(Cube::of(Place::Word(20), mask(0xff) << 24, number << 24)),
-            "icmpv4_code" if family == IP => one(Cube::of(Place::Word(20), mask(0xff) << 16, number << 16)),
-            "icmpv6_type" if six => one(Cube::of(Place::Word(40), mask(0xff) << 24, number << 24)),
-            "icmpv6_code" if six => one(Cube::of(Place::Word(40), mask(0xff) << 16, number << 16)),
+            "icmpv4_type" if family == IP => {
+                one(Cube::of(Place::Word(inner + 20), mask(0xff) << 24, number << 24))
+            }
+            "icmpv4_code" if family == IP => {
+                one(Cube::of(Place::Word(inner + 20), mask(0xff) << 16, number << 16))
+            }
+            "icmpv6_type" if six => one(Cube::of(Place::Word(inner + 40), mask(0xff) << 24, number << 24)),
+            "icmpv6_code" if six => one(Cube::of(Place::Word(inner + 40), mask(0xff) << 16, number << 16)),
             "ip_flags" if family == IP && mask(0) == 1 && number == 0 => {
-                one(Cube::of(Place::Word(4), 0x3fff, 0))
+                one(Cube::of(Place::Word(inner + 4), 0x3fff, 0))
             }
             "ip_proto" | "ip_tos" | "ip_ttl" | "ipv4_src" | "ipv4_dst" | "ipv6_src" | "ipv6_dst"
             | "tcp_src" | "tcp_dst" | "udp_src" | "udp_dst" | "sctp_src" | "sctp_dst" | "tcp_flags" => {
                 continue;
             }
             _ => {
-                let value = o.value(name).map_or(String::new(), |v| format!("{v:?}"));
-                one(Cube::of(Place::Other(names.other(&format!("{name} {value}"))), 1, 1))
+                let value = |name: &str| o.value(name).map(plain);
+                let masked = value(&format!("{name}_mask")).map_or(String::new(), |m| format!("/{m}"));
+                let text = format!("{name} {}{masked}", value(name).unwrap_or_default());
+                one(Cube::of(Place::Other(names.other(&text)), 1, 1))
             }
         };
         join(more, names);
     }
     all.iter().filter_map(|c| adapt(c, state)).collect()
+}
+
+/// A value in words.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Flag => String::new(),
+        Value::U32(n) => n.to_string(),
+        Value::U64(n) => n.to_string(),
+        Value::I64(n) => n.to_string(),
+        Value::Str(text) => text.clone(),
+        Value::Bytes(bytes) => bytes.iter().map(|b| format!("{b:02x}")).collect(),
+        Value::Nested(_) | Value::List(_) => "…".to_owned(),
+    }
 }
 
 fn of_protocol(name: &str, proto: u32) -> bool {

@@ -10,7 +10,8 @@ use crate::facts::Facts;
 use crate::filters::{IP, IP6};
 use crate::marks::Ruled;
 use penstock_lang::iptables::{
-    AddrMatch, Edit, Family, Iface, Match, PortKind, PortMatch, Rule, Table, Target, Verdict,
+    AddrMatch, Connmark, Edit, Family, Iface, Match, PortKind, PortMatch, Rule, Table, Target, Verdict,
+    print_target,
 };
 use std::collections::BTreeMap;
 
@@ -53,6 +54,7 @@ enum At {
 }
 
 struct Way<'a> {
+    facts: &'a Facts,
     chains: BTreeMap<(u8, Table, &'a str), Vec<&'a Ruled>>,
     output: &'a str,
     names: &'a mut Names,
@@ -66,13 +68,14 @@ struct Way<'a> {
 /// All ways through the hooks of a packet that leaves by `output`: those of forwarded packets and of the machine's own.
 ///
 /// Whether anything had to be left out is the other half of the answer.
-pub fn ways(facts: &Facts, output: &str, names: &mut Names) -> (Vec<Passed>, bool) {
+pub fn ways<'a>(facts: &'a Facts, output: &'a str, names: &'a mut Names) -> (Vec<Passed>, bool) {
     let chains = facts.netfilter.by_chain();
     if chains.is_empty() {
         return (Vec::new(), false);
     }
     // With rules of its own that set marks, a packet comes without one.
     let marks = facts.sets_marks();
+    names.conn |= marks;
     let fresh = State { mark: if marks { (u32::MAX, 0) } else { (0, 0) }, ..State::default() };
     let mut out = Vec::new();
     let mut cut = false;
@@ -85,7 +88,7 @@ pub fn ways(facts: &Facts, output: &str, names: &mut Names) -> (Vec<Passed>, boo
             at: At::Chain(0),
         };
         let mut way =
-            Way { chains: chains.clone(), output, names, parts: vec![first], many: MANY, cut: false };
+            Way { facts, chains: chains.clone(), output, names, parts: vec![first], many: MANY, cut: false };
         for hook in hooks {
             for table in Table::ALL.into_iter().filter(|t| t.built_in().contains(hook)) {
                 way.parts
@@ -109,6 +112,29 @@ pub fn ways(facts: &Facts, output: &str, names: &mut Names) -> (Vec<Passed>, boo
 }
 
 impl<'a> Way<'a> {
+    /// The packets that leave by the device a rule names: tagged ones go out by a VLAN device before. `None`: none does.
+    fn leaves(&self, rule: &Rule, hook: &str) -> Option<Cube> {
+        let late = matches!(hook, "POSTROUTING" | "OUTPUT");
+        if late && rule.input.as_ref().is_some_and(|i| !i.matches("")) {
+            return None;
+        }
+        let Some(wanted) = &rule.output else { return Some(Cube::all()) };
+        if hook == "PREROUTING" {
+            return wanted.matches("").then(Cube::all);
+        }
+        let plain = wanted.matches(self.output);
+        if !self.names.tags {
+            return plain.then(Cube::all);
+        }
+        if let Some(id) = super::hooks::vlan_id(self.facts, self.output, &wanted.name) {
+            return (!wanted.invert).then(|| Cube::of(Place::Tag, 0xffff_0fff, 0x8100_0000 | u32::from(id)));
+        }
+        match (plain, wanted.wildcard || wanted.invert) {
+            (true, true) => Some(Cube::all()),
+            (true, false) => Some(Cube::of(Place::Tag, u32::MAX, 0)),
+            (false, _) => None,
+        }
+    }
     fn chain(&mut self, family: Family, table: Table, chain: &str, hook: &str, depth: u32) {
         if depth > 16 {
             return;
@@ -130,10 +156,8 @@ impl<'a> Way<'a> {
     }
     fn rule(&mut self, family: Family, table: Table, ruled: &'a Ruled, hook: &str, depth: u32) {
         let rule = &ruled.rule;
-        if !fits_output(rule, hook, self.output) || self.cut {
-            return;
-        }
-        let Some(asked) = headers(family, rule, hook, self.names) else {
+        let Some(out) = self.leaves(rule, hook).filter(|_| !self.cut) else { return };
+        let Some(asked) = headers(family, rule, hook, self.names).and_then(|all| both(&all, &[out])) else {
             self.cut = true;
             return;
         };
@@ -141,9 +165,11 @@ impl<'a> Way<'a> {
         let moved: Vec<Option<Fate>> = self
             .parts
             .iter()
-            .map(|p| if p.at == here && marked(rule, &p.fate.state) { then(p, ruled, depth) } else { None })
+            .map(|p| if p.at == here { then(p, ruled, depth, self.facts) } else { None })
             .collect();
-        let tests_tos = rule.matches.iter().any(|m| matches!(m, Match::Dscp { .. } | Match::Tos { .. }));
+        let tests_state = rule.matches.iter().any(|m| {
+            matches!(m, Match::Dscp { .. } | Match::Tos { .. } | Match::Mark { .. } | Match::Connmark { .. })
+        });
         let first = moved.iter().position(Option::is_some);
         let last = moved.iter().rposition(Option::is_some);
         let (Some(first), Some(last)) = (first, last) else { return };
@@ -156,7 +182,7 @@ impl<'a> Way<'a> {
                 mask & !have.0 == 0 && (value ^ have.1) & mask == 0
             })
         };
-        if alike && !tests_tos && self.parts[first..=last].iter().all(within) {
+        if alike && !tests_state && self.parts[first..=last].iter().all(within) {
             let fate = moved[first].clone().unwrap_or_default();
             let at = last + 1;
             let new = asked
@@ -170,8 +196,8 @@ impl<'a> Way<'a> {
             for (part, moved) in old.into_iter().zip(moved) {
                 let mut before = Vec::new();
                 if let Some(fate) = moved {
-                    let tos = of_tos(rule, &part.fate.state);
-                    for cube in both(&asked, &tos).unwrap_or_default() {
+                    let state = of_state(rule, &part.fate.state);
+                    for cube in both(&asked, &state).unwrap_or_default() {
                         let cube = part.cube.and(&cube);
                         before.extend(cube.map(|cube| Passed { cube, fate: fate.0.clone(), at: fate.1 }));
                     }
@@ -197,13 +223,16 @@ impl<'a> Way<'a> {
 }
 
 /// What becomes of packets of a part that fit a rule; `None` where nothing does.
-fn then(part: &Passed, ruled: &Ruled, depth: u32) -> Option<Fate> {
+fn then(part: &Passed, ruled: &Ruled, depth: u32, facts: &Facts) -> Option<Fate> {
     let Left { mut state, mut dropped } = part.fate.clone();
     let mut at = part.at;
     match &ruled.rule.target {
         Target::Edit(Edit::Mark { value, mask }) => {
             let known = state.mark.0 | mask;
             state.mark = (known, (state.mark.1 & !mask ^ value) & known);
+        }
+        Target::Edit(Edit::Connmark { op, value, ctmask, nfmask, shift }) => {
+            connmark(*op, *value, *ctmask, *nfmask, *shift, &mut state);
         }
         Target::Edit(Edit::Tos { value, mask }) => {
             state.tos = (state.tos.0 | mask, state.tos.1 & !mask ^ value)
@@ -218,7 +247,8 @@ fn then(part: &Passed, ruled: &Ruled, depth: u32) -> Option<Fate> {
         Target::Return => at = if depth == 0 { At::Out } else { At::Chain(depth - 1) },
         Target::Jump(_) | Target::Goto(_) => at = At::Chain(depth + 1),
         Target::Plain(p) if matches!(p.name.as_str(), "MASQUERADE" | "SNAT") => {
-            state.translated = true;
+            state.translated =
+                Some(super::hooks::source(facts, &p.save, ruled.rule.output.as_ref()).map(u32::from));
             at = At::Out;
         }
         _ => return None,
@@ -226,31 +256,50 @@ fn then(part: &Passed, ruled: &Ruled, depth: u32) -> Option<Fate> {
     Some(Fate(Left { state, dropped }, at))
 }
 
-/// Whether a rule's tests of the mark hold.
-fn marked(rule: &Rule, state: &State) -> bool {
-    rule.matches.iter().all(|m| match m {
-        Match::Mark { mark, mask, invert } => (state.mark.1 & mask == *mark) != *invert,
-        _ => true,
-    })
+/// `CONNMARK` on what is known of both marks; what moves bits or mixes them leaves them as they were.
+fn connmark(op: Connmark, value: u32, ctmask: u32, nfmask: u32, shift: i8, state: &mut State) {
+    let (mark, conn) = (state.mark, state.conn);
+    let put = |to: (u32, u32), from: (u32, u32), mask: u32| {
+        (to.0 & !mask | from.0 & mask, to.1 & !mask | from.1 & mask & from.0)
+    };
+    match op {
+        _ if shift != 0 => {}
+        Connmark::Set => {
+            let known = conn.0 | ctmask;
+            state.conn = (known, (conn.1 & !ctmask ^ value) & known);
+        }
+        Connmark::Save if nfmask & !ctmask == 0 => {
+            let cleared = (conn.0 | ctmask, conn.1 & !ctmask);
+            state.conn = put(cleared, mark, nfmask);
+        }
+        Connmark::Restore if ctmask & !nfmask == 0 => {
+            let cleared = (mark.0 | nfmask, mark.1 & !nfmask);
+            state.mark = put(cleared, conn, ctmask);
+        }
+        Connmark::Save | Connmark::Restore => {}
+    }
 }
 
-fn fits_output(rule: &Rule, hook: &str, output: &str) -> bool {
-    let out = if hook == "PREROUTING" { "" } else { output };
-    rule.output.as_ref().is_none_or(|i| i.matches(out))
-        && (!matches!(hook, "POSTROUTING" | "OUTPUT") || rule.input.as_ref().is_none_or(|i| i.matches("")))
-}
-
-/// A rule's tests of the ToS, as it is by then.
-fn of_tos(rule: &Rule, state: &State) -> Any {
+/// A rule's tests of ToS and marks, as they are by then.
+fn of_state(rule: &Rule, state: &State) -> Any {
     let mut all = vec![Cube::all()];
     for m in &rule.matches {
-        let (value, mask, invert) = match m {
-            Match::Dscp { dscp, invert } => (dscp << 2, 0xfc, *invert),
-            Match::Tos { value, mask, invert } => (*value, *mask, *invert),
+        let tos = |value: u8, mask: u8| {
+            let cube = Cube::of(Place::Word(0), u32::from(mask) << 16, u32::from(value) << 16);
+            super::ask::adapt(&cube, state)
+        };
+        let (fits, invert) = match m {
+            Match::Dscp { dscp, invert } => (tos(dscp << 2, 0xfc), *invert),
+            Match::Tos { value, mask, invert } => (tos(*value, *mask), *invert),
+            Match::Mark { mark, mask, invert } | Match::Connmark { mark, mask, invert } => {
+                let known = if matches!(m, Match::Mark { .. }) { state.mark } else { state.conn };
+                let state = State { mark: known, ..State::default() };
+                let fits = super::ask::mark(&state, *mask, *mark).filter(|_| mark & !mask == 0);
+                (fits, *invert)
+            }
             _ => continue,
         };
-        let cube = Cube::of(Place::Word(0), u32::from(mask) << 16, u32::from(value) << 16);
-        let fits: Any = super::ask::adapt(&cube, state).into_iter().collect();
+        let fits: Any = fits.into_iter().collect();
         let fits = if invert { none_of(&fits) } else { Some(fits) };
         all = fits.and_then(|f| both(&all, &f)).unwrap_or_default();
     }
@@ -289,7 +338,11 @@ fn headers(family: Family, rule: &Rule, hook: &str, names: &mut Names) -> Option
     };
     for m in &rule.matches {
         match m {
-            Match::Comment(_) | Match::Mark { .. } | Match::Dscp { .. } | Match::Tos { .. } => {}
+            Match::Comment(_)
+            | Match::Mark { .. }
+            | Match::Connmark { .. }
+            | Match::Dscp { .. }
+            | Match::Tos { .. } => {}
             Match::Tcp(t) => {
                 join(vec![whole.and(&proto(6, six))?], false)?;
                 join(both(&ports(&t.sport, 16)?, &ports(&t.dport, 0)?)?, false)?;
@@ -357,7 +410,8 @@ fn headers(family: Family, rule: &Rule, hook: &str, names: &mut Names) -> Option
                 }
             }
             other => {
-                let text = format!("{other:?}");
+                let alone = Rule { matches: vec![other.clone()], ..Rule::default() };
+                let text = print_target(&alone, family, penstock_model::Kernel::default()).trim().to_owned();
                 join(vec![Cube::of(Place::Other(names.other(&text)), 1, 1)], false)?;
             }
         }

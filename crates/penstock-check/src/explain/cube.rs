@@ -5,14 +5,16 @@
 
 use super::Probe;
 pub use super::names::Names;
-use crate::filters::{ALL, ARP, IP, IP6};
-use std::net::{Ipv4Addr, Ipv6Addr};
+pub use super::words::words;
+use crate::filters::{ALL, IP, IP6, QINQ, VLAN};
 
 /// Where bits stand.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Place {
-    /// Ethertype.
+    /// Ethertype behind the first tag.
     Ethertype,
+    /// The first VLAN tag, which lies beside the packet: ethertype and TCI; 0 where there is none.
+    Tag,
     /// Four bytes so far from the begin of the network header, a multiple of four.
     Word(i32),
     /// The mark the packet has when it comes.
@@ -44,6 +46,17 @@ impl Cube {
     /// Bits at one place.
     pub fn of(place: Place, mask: u32, value: u32) -> Cube {
         if mask == 0 { Cube::all() } else { Cube(vec![(place, mask, value & mask)]) }
+    }
+    /// What a filter for a protocol is asked about: with tags of which it makes a difference the first one's ethertype counts.
+    pub fn protocol(protocol: u16, names: &Names) -> Cube {
+        match protocol {
+            ALL => Cube::all(),
+            VLAN | QINQ => Cube::of(Place::Tag, 0xffff_0000, u32::from(protocol) << 16),
+            _ if names.tags => {
+                Cube(vec![(Place::Ethertype, 0xffff, protocol.into()), (Place::Tag, u32::MAX, 0)])
+            }
+            _ => Cube::ethertype(protocol),
+        }
     }
     /// An ethertype; every one for `ALL`.
     pub fn ethertype(protocol: u16) -> Cube {
@@ -228,97 +241,6 @@ pub fn range(place: Place, shift: u32, width: u32, from: u32, to: u32) -> Any {
     out
 }
 
-/// A set of packets in words.
-pub fn words(cube: &Cube, names: &Names) -> String {
-    let mut said = Vec::new();
-    let protocol = cube.at(Place::Ethertype);
-    let family = if protocol.0 == 0xffff { protocol.1 as u16 } else { 0 };
-    for &(place, mask, value) in &cube.0 {
-        match place {
-            Place::Ethertype => said.push(match value as u16 {
-                IP => "ip".to_owned(),
-                IP6 => "ipv6".to_owned(),
-                ARP => "arp".to_owned(),
-                other => format!("ethertype {other:#06x}"),
-            }),
-            Place::Word(off) => header(off, mask, value, family, &mut said),
-            Place::Mark => said.push(part("mark", value, mask, u32::MAX)),
-            Place::Priority => said.push(part("priority", value, mask, 0xf)),
-            Place::Forwarded => said.push(if value == 1 { "forwarded" } else { "made here" }.to_owned()),
-            Place::Input => {
-                let fits = (0..=names.inputs.len() as u32).filter(|n| (n ^ value) & mask == 0);
-                said.push(format!("in {}", names.devices(&fits.collect::<Vec<_>>())));
-            }
-            Place::Long(n) if value != 0 => said.push(format!("len {n} or more")),
-            Place::Long(n) => said.push(format!("len below {n}")),
-            Place::Other(n) => {
-                let text = names.others.get(n as usize).map_or("", String::as_str);
-                said.push(format!("{}[{text}]", if value != 0 { "" } else { "not " }));
-            }
-        }
-    }
-    said.dedup();
-    if said.is_empty() { "everything".to_owned() } else { said.join(", ") }
-}
-
-fn part(name: &str, value: u32, mask: u32, full: u32) -> String {
-    if mask == full { format!("{name} {value}") } else { format!("{name} {value:#x}/{mask:#x}") }
-}
-
-/// Fields of a header that a word's bits are.
-fn header(off: i32, mask: u32, value: u32, family: u16, said: &mut Vec<String>) {
-    let mut rest = mask;
-    let mut field = |name: &str, shift: u32, full: u32, said: &mut Vec<String>| {
-        let bits = full << shift;
-        if mask & bits != 0 {
-            said.push(part(name, value >> shift & full, mask >> shift & full, full));
-        }
-        rest &= !bits;
-    };
-    match (family, off) {
-        (IP | 0, 12 | 16) => {
-            let name = if off == 12 { "src" } else { "dst" };
-            let prefix = mask.leading_ones() + mask.trailing_zeros() == 32;
-            said.push(match prefix {
-                true => format!("{name} {}/{}", Ipv4Addr::from(value), mask.count_ones()),
-                false => format!("{name} {}/{}", Ipv4Addr::from(value), Ipv4Addr::from(mask)),
-            });
-            return;
-        }
-        (IP | 0, 8) => {
-            field("ttl", 24, 0xff, said);
-            field("protocol", 16, 0xff, said);
-        }
-        (IP | 0, 0) => {
-            field("tos", 16, 0xff, said);
-            field("total length", 0, 0xffff, said);
-            rest &= 0x00ff_ffff;
-        }
-        (IP | 0, 20) | (IP6, 40) => {
-            field("sport", 16, 0xffff, said);
-            field("dport", 0, 0xffff, said);
-        }
-        (IP6, 0) => {
-            field("tclass", 20, 0xff, said);
-            rest &= 0x0fff_ffff;
-        }
-        (IP6, 4) => {
-            field("protocol", 8, 0xff, said);
-            field("hop limit", 0, 0xff, said);
-        }
-        (IP6, 8 | 24) => {
-            let name = if off == 8 { "src" } else { "dst" };
-            let address = Ipv6Addr::from(u128::from(value) << 96);
-            said.push(format!("{name} begins {address}/{}", mask.count_ones()));
-            return;
-        }
-        _ => {}
-    }
-    if rest != 0 {
-        said.push(format!("{:08x}/{rest:08x} at {off}", value & rest));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -359,13 +281,5 @@ mod tests {
             None
         );
         assert_eq!(Cube::ethertype(IP).and(&of(&[(0, 0xf000_0000, 0x6000_0000)])), None);
-    }
-
-    #[test]
-    fn words_name_the_fields() {
-        let cube = Cube::ethertype(IP)
-            .and(&of(&[(16, 0xffff_0000, 0x0a01_0000), (8, 0xff_0000, 0x06_0000), (20, 0xffff, 80)]))
-            .unwrap();
-        assert_eq!(words(&cube, &Names::default()), "ip, protocol 6, dst 10.1.0.0/16, dport 80");
     }
 }

@@ -5,7 +5,7 @@
 //! ISMVL 1993, "Fast generation of prime-irredundant covers"); what earlier places have counts as free.
 
 use super::cube::{Cube, Place};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Lists up to this long stay as they were written.
@@ -66,6 +66,63 @@ pub fn expand<K: Ord + Clone, P: Ord + Clone>(
     }
     out.extend(rest.iter().cloned());
     Some(tidy(out))
+}
+
+/// Where two lists lead to different things.
+pub struct Differing<P> {
+    /// What the first list leads to.
+    pub from: P,
+    /// What the second one leads to.
+    pub to: P,
+    /// The packets.
+    pub cubes: Vec<Cube>,
+    /// Those of them that are not meant: for them both lists lead to the same.
+    pub without: Vec<Cube>,
+}
+
+/// Exact sets of up to so many products are not looked at twice.
+const SHORT: usize = 3;
+
+/// Where two lists lead to different things, exactly; `None` where that takes too much work.
+pub fn differing<P: Ord + Clone>(a: &List<P>, b: &List<P>) -> Option<Vec<Differing<P>>> {
+    let (mut diagram, roots, places) = Diagram::of(&[a, b])?;
+    let mut pairs = BTreeSet::new();
+    diagram.pairs(roots[0], roots[1], &mut BTreeSet::new(), &mut pairs)?;
+    let (mut same, mut moved) = (BTreeMap::new(), Vec::new());
+    for (x, y) in pairs.into_iter().filter(|(x, y)| *x != 0 && *y != 0) {
+        let one = diagram.leaves(roots[0], &|leaf| leaf == x, &mut Known::default())?;
+        let two = diagram.leaves(roots[1], &|leaf| leaf == y, &mut Known::default())?;
+        let both = diagram.apply(0, one, two)?;
+        if x == y {
+            same.insert(x, both);
+        } else {
+            moved.push((x, y, both));
+        }
+    }
+    let mut out = Vec::new();
+    for (x, y, both) in moved {
+        let (mut cubes, _) = diagram.cubes(both, both)?;
+        let mut without = Vec::new();
+        let places_of: &[u32] = if cubes.len() > SHORT { &[y, x] } else { &[] };
+        for place in places_of {
+            // Fewer sets, and what is taken out of them again: packets that go to one of the two all the same.
+            let Some(&same) = same.get(place) else { continue };
+            let may = diagram.apply(1, both, same)?;
+            let (wide, has) = diagram.cubes(both, may)?;
+            let more = diagram.apply(2, has, both)?;
+            let outside = diagram.apply(2, YES, has)?;
+            let free = diagram.apply(1, more, outside)?;
+            let (less, _) = diagram.cubes(more, free)?;
+            if 2 * (wide.len() + less.len()) <= cubes.len() + without.len() {
+                (cubes, without) = (wide, less);
+            }
+        }
+        if !cubes.is_empty() {
+            let (from, to) = (places[x as usize - 1].clone(), places[y as usize - 1].clone());
+            out.push(Differing { from, to, cubes, without });
+        }
+    }
+    Some(out)
 }
 
 fn compose<K: Ord + Clone, P: Ord + Clone>(
@@ -336,6 +393,34 @@ impl Diagram {
         Some(done)
     }
 
+    /// Sets that have all of `must` and nothing outside `may`, and the diagram of what they have.
+    fn cubes(&mut self, must: Id, may: Id) -> Option<(Vec<Cube>, Id)> {
+        let (products, has) = self.sum(must, may, &mut BTreeMap::new())?;
+        Some((products.iter().map(|p| self.cube(p)).filter(Cube::can_be).collect(), has))
+    }
+
+    /// Which leaves of two diagrams the same packets come to.
+    fn pairs(
+        &mut self,
+        a: Id,
+        b: Id,
+        seen: &mut BTreeSet<(Id, Id)>,
+        out: &mut BTreeSet<(u32, u32)>,
+    ) -> Option<()> {
+        if a & b & LEAF != 0 {
+            out.insert((a & !LEAF, b & !LEAF));
+            return Some(());
+        }
+        if !seen.insert((a, b)) {
+            return Some(());
+        }
+        self.step()?;
+        let var = self.var(a).min(self.var(b));
+        let (x, y) = (self.cut(a, var), self.cut(b, var));
+        self.pairs(x.0, y.0, seen, out)?;
+        self.pairs(x.1, y.1, seen, out)
+    }
+
     /// A list out of a diagram.
     fn read<P: Clone>(&mut self, root: Id, places: &[P]) -> Option<List<P>> {
         let natural: Vec<u32> = (1..=places.len() as u32).collect();
@@ -479,6 +564,30 @@ mod tests {
                 None => says(&rest, a, b),
             };
             assert_eq!(says(&whole, a, b), want, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn where_two_lists_differ() {
+        let mut dice = Dice(9);
+        for _ in 0..20 {
+            let whole = |mut list: List<u32>| {
+                list.push((Cube::all(), 9));
+                list
+            };
+            let (a, b) = (whole(dice.list(12, 3)), whole(dice.list(12, 3)));
+            let found = differing(&a, &b).unwrap();
+            for (x, y) in (0..256).map(|n| (n / 16, n % 16)) {
+                let here = word(12, 15, x).and(&word(16, 15, y)).unwrap();
+                let mut said: Vec<(u32, u32)> = Vec::new();
+                for one in &found {
+                    let within = |sets: &[Cube]| sets.iter().any(|c| c.meets(&here));
+                    let meant = within(&one.cubes) && !within(&one.without);
+                    said.extend(meant.then_some((one.from, one.to)));
+                }
+                let (from, to) = (says(&a, x, y).unwrap(), says(&b, x, y).unwrap());
+                assert_eq!(said, if from == to { vec![] } else { vec![(from, to)] });
+            }
         }
     }
 

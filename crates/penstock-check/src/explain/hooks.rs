@@ -3,9 +3,9 @@
 use super::Probe;
 use crate::facts::Facts;
 use crate::marks::Ruled;
-use penstock_lang::iptables::{Edit, Family, Iface, Match, PortKind, Rule, Table, Target, Verdict};
+use penstock_lang::iptables::{Connmark, Edit, Family, Iface, Match, PortKind, Rule, Table, Target, Verdict};
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// What became of it at the hooks.
 pub(super) struct Passed {
@@ -15,6 +15,51 @@ pub(super) struct Passed {
     pub dropped: bool,
     /// The class a rule chose.
     pub class: Option<u32>,
+    /// The mark of its connection behind them.
+    pub conn: u32,
+}
+
+/// What stands for the address of a device that nobody has said: one that no machine has.
+const NOBODY: Ipv4Addr = Ipv4Addr::new(240, 0, 0, 1);
+
+/// The address a packet has behind `SNAT` or `MASQUERADE`, as `iptables -S` writes the target; `None` where the script does not say it.
+pub(super) fn source(facts: &Facts, save: &str, output: Option<&Iface>) -> Option<Ipv4Addr> {
+    let mut words = save.split_whitespace();
+    if words.any(|w| w == "--to-source") {
+        return words.next()?.split([':', '-']).next()?.parse().ok();
+    }
+    let output = output.filter(|o| !o.wildcard && !o.invert)?.name.as_str();
+    let mut steps = facts.steps.iter().rev().filter(|s| s.ok() && s.program() == "ip");
+    let given = steps.find(|s| {
+        let to = s.value(&["dev"]) == Some(output);
+        to && s.words.iter().any(|w| w.starts_with('a') && "address".starts_with(w.as_str()))
+            && (s.has("add") || s.has("a") || s.has("replace"))
+    })?;
+    given.words.iter().find_map(|w| w.split('/').next()?.parse().ok())
+}
+
+/// Commands that make VLAN devices above a device: the new one's name, its tag's ethertype and number.
+fn vlans<'a>(facts: &'a Facts, above: &'a str) -> impl Iterator<Item = (&'a str, u16, u16)> {
+    facts.steps.iter().filter(move |s| s.ok() && s.program() == "ip" && s.has("vlan")).filter_map(move |s| {
+        let name = s.value(&["name"]).or_else(|| s.value(&["add"]).filter(|w| *w != "link"));
+        let id = crate::marks::number(s.value(&["id"])?)?;
+        let tpid = if s.has("802.1ad") { 0x88a8 } else { 0x8100 };
+        (s.value(&["link"]) == Some(above) || s.words.windows(3).any(|w| w[1] == "link" && w[2] == above))
+            .then_some((name?, tpid, id as u16))
+    })
+}
+
+/// The tag of what leaves by a device over a VLAN device of this name.
+pub(super) fn vlan_id(facts: &Facts, above: &str, name: &str) -> Option<u16> {
+    let made = vlans(facts, above).find(|v| v.0 == name).map(|v| v.2);
+    made.or_else(|| name.strip_prefix(above)?.strip_prefix('.')?.parse().ok())
+}
+
+/// The device over which a packet with its tags leaves by `above`.
+fn over(facts: &Facts, above: &str, probe: &Probe) -> String {
+    let Some(&(tpid, tci)) = probe.tags.first() else { return above.to_owned() };
+    let made = vlans(facts, above).find(|v| (v.1, v.2) == (tpid, tci & 0xfff));
+    made.map_or_else(|| format!("{above}.{}", tci & 0xfff), |v| v.0.to_owned())
 }
 
 /// netfilter's rules by chain.
@@ -28,6 +73,7 @@ struct Way<'a> {
     output: &'a str,
     said: Vec<String>,
     class: Option<u32>,
+    conn: u32,
 }
 
 /// How a chain ends.
@@ -49,19 +95,25 @@ impl<'a> Hooks<'a> {
         } else {
             &["OUTPUT", "POSTROUTING"]
         };
-        let family = match probe.ethertype() {
+        let conn = probe.connmark.unwrap_or(0);
+        let family = match probe.innermost() {
             crate::filters::IP => Family::Ip,
             crate::filters::IP6 => Family::Ip6,
-            _ => return Passed { said: Vec::new(), dropped: false, class: None },
+            _ => return Passed { said: Vec::new(), dropped: false, class: None, conn },
         };
-        let mut way = Way { own: self, output, said: Vec::new(), class: None };
+        let output = over(self.facts, output, probe);
+        let mut way = Way { own: self, output: &output, said: Vec::new(), class: None, conn };
         for hook in hooks {
             for table in Table::ALL {
-                let before = (probe.mark, probe.tos);
+                let (before, conn) = ((probe.mark, probe.tos), way.conn);
                 if table.built_in().contains(hook)
                     && let End::Drop = way.chain(family, table, hook, hook, probe, 0)
                 {
-                    return Passed { said: way.said, dropped: true, class: way.class };
+                    let Way { said, class, conn, .. } = way;
+                    return Passed { said, dropped: true, class, conn };
+                }
+                if way.conn != conn {
+                    way.said.push(format!("{} {hook}: connmark {conn} -> {}", table.name(), way.conn));
                 }
                 if (probe.mark, probe.tos) != before {
                     way.said.push(format!(
@@ -79,7 +131,29 @@ impl<'a> Hooks<'a> {
                 probe.priority = penstock_host::rt_tos2priority(self.facts.kernel, probe.tos);
             }
         }
-        Passed { said: way.said, dropped: false, class: way.class }
+        let Way { said, class, conn, .. } = way;
+        Passed { said, dropped: false, class, conn }
+    }
+
+    /// The marks a connection may have whose packets the other way look so, of 0 and what rules give it.
+    pub fn marks_of(&self, probe: &Probe, output: &str) -> Vec<u32> {
+        let inputs = self.facts.netfilter.rules.iter().filter_map(|r| r.rule.input.as_ref());
+        let named =
+            inputs.filter(|i| !i.wildcard && !i.invert && i.name != "lo").map(|i| Some(i.name.clone()));
+        let mut ways: Vec<Option<String>> = named.chain([None, Some("another".to_owned())]).collect();
+        ways.sort();
+        ways.dedup();
+        let mut marks: Vec<u32> = ways
+            .into_iter()
+            .map(|input| {
+                let mut probe = Probe { input, ..probe.answered() };
+                self.pass(&mut probe, output).conn
+            })
+            .filter(|mark| *mark != 0)
+            .collect();
+        marks.sort_unstable();
+        marks.dedup();
+        marks
     }
 }
 
@@ -102,7 +176,7 @@ impl Way<'_> {
         for ruled in rules.into_iter().flatten() {
             let input = if matches!(hook, "POSTROUTING" | "OUTPUT") { None } else { probe.input.clone() };
             let line = || own.facts.steps[ruled.step].line;
-            match fits(&ruled.rule, probe, input.as_deref(), self.output, hook) {
+            match fits(&ruled.rule, probe, self.conn, input.as_deref(), self.output, hook) {
                 Some(true) => {}
                 Some(false) => continue,
                 None => {
@@ -122,6 +196,17 @@ impl Way<'_> {
             ));
             match &ruled.rule.target {
                 Target::Edit(Edit::Mark { value, mask }) => probe.mark = probe.mark & !mask ^ value,
+                Target::Edit(Edit::Connmark { op, value, ctmask, nfmask, shift }) => {
+                    let moved = |mark: u32| match shift {
+                        s if *s > 0 => mark.checked_shl(*s as u32).unwrap_or(0),
+                        s => mark.checked_shr(s.unsigned_abs().into()).unwrap_or(0),
+                    };
+                    match op {
+                        Connmark::Set => self.conn = moved(self.conn & !ctmask ^ value),
+                        Connmark::Save => self.conn = self.conn & !ctmask ^ moved(probe.mark & nfmask),
+                        Connmark::Restore => probe.mark = probe.mark & !nfmask ^ moved(self.conn & ctmask),
+                    }
+                }
                 Target::Edit(Edit::Tos { value, mask }) => probe.tos = probe.tos & !mask ^ value,
                 Target::Edit(Edit::Dscp(dscp)) => probe.tos = probe.tos & 3 | dscp << 2,
                 Target::Edit(Edit::Classify(class)) => self.class = Some(class.0),
@@ -138,10 +223,15 @@ impl Way<'_> {
                     }
                 }
                 Target::Plain(p) if matches!(p.name.as_str(), "MASQUERADE" | "SNAT") => {
-                    self.said.push(
-                        "the source address is translated here; filters on the device see the outside one"
-                            .to_owned(),
-                    );
+                    let to = source(own.facts, &p.save, ruled.rule.output.as_ref());
+                    let seen = match to {
+                        Some(to) => format!("{to} here"),
+                        None => "that of the device here, which the script does not give".to_owned(),
+                    };
+                    self.said.push(format!("the source {} becomes {seen}: filters see that one", probe.src));
+                    if family == Family::Ip {
+                        probe.translate(to.unwrap_or(NOBODY));
+                    }
                     return End::Accept;
                 }
                 _ => {}
@@ -152,7 +242,14 @@ impl Way<'_> {
 }
 
 /// Whether a rule fits; `None` where the headers do not say.
-fn fits(rule: &Rule, probe: &Probe, input: Option<&str>, output: &str, chain: &str) -> Option<bool> {
+fn fits(
+    rule: &Rule,
+    probe: &Probe,
+    conn: u32,
+    input: Option<&str>,
+    output: &str,
+    chain: &str,
+) -> Option<bool> {
     let device = |want: &Option<Iface>, name: &str| want.as_ref().is_none_or(|i| i.matches(name));
     let out = if chain == "PREROUTING" { "" } else { output };
     let bits = |addr: IpAddr| match addr {
@@ -181,6 +278,7 @@ fn fits(rule: &Rule, probe: &Probe, input: Option<&str>, output: &str, chain: &s
             }
             Match::Udp(s, d) => probe.protocol == 17 && s.matches(probe.sport) && d.matches(probe.dport),
             Match::Mark { mark, mask, invert } => (probe.mark & mask == *mark) != *invert,
+            Match::Connmark { mark, mask, invert } => (conn & mask == *mark) != *invert,
             Match::Multiport { kind, ports, invert } => {
                 let on = |port: u16| ports.iter().any(|p| p.holds(port));
                 let hit = match kind {
@@ -199,7 +297,7 @@ fn fits(rule: &Rule, probe: &Probe, input: Option<&str>, output: &str, chain: &s
                 matches!(probe.protocol, 1 | 58) && (*ty == 255 || here) != *invert
             }
             Match::Ttl { ttl, mode } => {
-                let word = if probe.ethertype() == crate::filters::IP {
+                let word = if probe.innermost() == crate::filters::IP {
                     probe.word(8) >> 24
                 } else {
                     probe.word(4) & 0xff

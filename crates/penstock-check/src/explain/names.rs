@@ -10,6 +10,10 @@ pub struct Names {
     pub inputs: Vec<Iface>,
     /// Conditions the headers do not tell.
     pub others: Vec<String>,
+    /// Whether tags make a difference: where not, nothing is said of them.
+    pub tags: bool,
+    /// Whether the mark that is not known is the connection's: packets themselves come without one.
+    pub conn: bool,
 }
 
 impl Names {

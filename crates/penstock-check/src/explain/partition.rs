@@ -4,9 +4,10 @@ use super::chains;
 use super::cover::{Index, Left, Patience, left};
 use super::cube::{Cube, Names, Place, words};
 use super::diagram::expand;
-use super::space::{Entry, Space, To};
-use super::{Probe, device};
+use super::space::{Entry, INGRESS, Space, To, hook};
+use super::{Probe, device, feed};
 use crate::facts::{Device, Facts};
+use crate::filters::{Filter, QINQ, VLAN};
 use penstock_model::Handle;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -121,11 +122,20 @@ pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partitio
     let mut space = Space::new(device, facts.kernel);
     space.names = names;
     devices(facts, device, &mut space.names);
-    let (ways, cut) = chains::ways(facts, dev, &mut space.names);
+    let feeds = feed::feeds(facts, dev);
+    let ingress = !feeds.is_empty() && feeds.iter().all(|f| f.ingress);
+    let from = feeds.iter().find(|f| !f.ingress).map_or(dev, |f| f.device.name.as_str());
+    let (ways, cut) = match ingress {
+        true => (Vec::new(), false),
+        false => chains::ways(facts, from, &mut space.names),
+    };
     let ways = alive(ways);
     space.cut = cut;
     let mut entries: Vec<Entry> = Vec::new();
-    if ways.is_empty() {
+    if ingress {
+        space.names.conn |= feeds.iter().any(feed::Feed::asks_connection);
+        entries = space.root(&feed::arrived(&feeds));
+    } else if ways.is_empty() {
         let forwarded = super::ask::State { priority: super::ask::Priority::Tos(0, 0), ..Default::default() };
         // Only the priority depends on where a packet comes from.
         let own = space.root(&super::ask::State::default());
@@ -148,8 +158,13 @@ pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partitio
                 return vec![(Cube::all(), (To::None("dropped"), Some(step)))];
             }
             let mut list = space.root(&fate.state);
-            if fate.state.translated {
-                list.iter_mut().for_each(|e| e.cube = translated(&e.cube, &mut space.names));
+            if let Some(source) = fate.state.translated {
+                list = list
+                    .into_iter()
+                    .filter_map(|e| {
+                        Some(Entry { cube: translated(&e.cube, source, from, &mut space.names)?, ..e })
+                    })
+                    .collect();
             }
             Entry::list(list)
         });
@@ -158,6 +173,21 @@ pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partitio
     }
     let Space { names, cut, .. } = space;
     Ok(Partition { entries, names, parts: Vec::new(), never: Vec::new(), cut })
+}
+
+/// The same of what the device takes in: where its filters send it.
+pub(super) fn arriving(facts: &Facts, dev: &str, names: Names) -> Partition {
+    let device = facts.having(dev).shaped().filter(|d| d.name == dev).last();
+    let Some(device) = device.filter(|d| d.filters.iter().any(|f| hook(f.parent) == INGRESS)) else {
+        let entries = vec![Entry { cube: Cube::all(), to: To::None("taken in"), by: None }];
+        return Partition { entries, names, parts: Vec::new(), never: Vec::new(), cut: false };
+    };
+    let mut space = Space::new(device, facts.kernel);
+    space.names = names;
+    devices(facts, device, &mut space.names);
+    let entries = space.arriving();
+    let Space { names, cut, .. } = space;
+    Partition { entries, names, parts: Vec::new(), never: Vec::new(), cut }
 }
 
 /// Every device that rules and filters name: all must be known before the first set is made, for `eth+` means every `eth1`.
@@ -173,6 +203,15 @@ pub(super) fn devices(facts: &Facts, device: &Device, names: &mut Names) {
     for dev in device.filters.iter().filter_map(|f| f.options.str("indev")) {
         names.input(dev);
     }
+    names.tags |= device.filters.iter().any(asks_tags);
+}
+
+/// Whether a filter looks at VLAN tags.
+fn asks_tags(filter: &Filter) -> bool {
+    let tag = |name: &str| name.starts_with("vlan_") || name.starts_with("cvlan_");
+    matches!(filter.protocol, VLAN | QINQ)
+        || filter.options.iter().any(|(name, _)| tag(name))
+        || filter.kind == "flow" && filter.options.u32("keys").is_some_and(|keys| keys >> 16 & 1 != 0)
 }
 
 /// Without the ways that no packet goes.
@@ -191,19 +230,23 @@ fn alive(ways: Vec<chains::Passed>) -> Vec<chains::Passed> {
     out
 }
 
-/// The source that filters see is not the one the packet came with.
-fn translated(cube: &Cube, names: &mut Names) -> Cube {
+/// The source that filters see is not the one the packet came with: it is `source`, or an address of `dev` that nobody says.
+fn translated(cube: &Cube, source: Option<u32>, dev: &str, names: &mut Names) -> Option<Cube> {
     let mut out = Cube::all();
     for &(place, mask, value) in &cube.0 {
-        let one = if place == Place::Word(12) {
-            let text = words(&Cube::of(place, mask, value), names);
-            Cube::of(Place::Other(names.other(&format!("translated {text}"))), 1, 1)
-        } else {
-            Cube::of(place, mask, value)
+        let one = match (place, source) {
+            (Place::Word(12), Some(source)) if (source ^ value) & mask != 0 => return None,
+            (Place::Word(12), Some(_)) => Cube::all(),
+            (Place::Word(12), None) => {
+                let text = words(&Cube::of(place, mask, value), names);
+                let text = format!("{dev}'s own address is within {}", text.trim_start_matches("src "));
+                Cube::of(Place::Other(names.other(&text)), 1, 1)
+            }
+            _ => Cube::of(place, mask, value),
         };
-        out = out.and(&one).unwrap_or_default();
+        out = out.and(&one)?;
     }
-    out
+    Some(out)
 }
 
 /// Where packets go, in a word.
@@ -212,6 +255,9 @@ pub(super) fn place(to: &To) -> String {
         To::Class(id) => id.to_string(),
         To::None(what) => (*what).to_owned(),
         To::Device(dev) => format!("to {dev}"),
+        To::Among(first, last) if first == last => first.to_string(),
+        To::Among(first, last) => format!("{first}-{last}"),
+        To::Tin(name) => name.clone(),
     }
 }
 
@@ -230,23 +276,34 @@ impl Partition {
     /// As a table: parts in the order they are asked, then what comes to each class, then what never matches.
     pub fn text(&self) -> String {
         let mut out = format!("{:<5} {:<10} {:<14} packets\n", "part", "line", "to");
-        for (at, part) in self.parts.iter().enumerate() {
+        let (rows, row_of) = self.rows();
+        for (at, row) in rows.iter().enumerate() {
+            let part = &self.parts[row.parts[0]];
             let place = if part.line > 0 { part.line.to_string() } else { "default".to_owned() };
-            let mut packets = part.packets.clone();
-            if !part.except.is_empty() && part.left != Reached::Never {
-                packets += &format!("; without {}", listed(&part.except, part.more));
+            let mut packets = row.packets.clone();
+            let mut except: Vec<usize> = row
+                .parts
+                .iter()
+                .flat_map(|p| &self.parts[*p].except)
+                .filter_map(|p| row_of[*p].filter(|r| *r != at))
+                .collect();
+            except.sort_unstable();
+            except.dedup();
+            let more = row.parts.iter().map(|p| self.parts[*p].more).max().unwrap_or(0);
+            if !except.is_empty() {
+                packets += &format!("; without {}", listed(&except, more));
             }
-            match part.left {
-                Reached::Never => {
-                    packets += &format!("; never: parts {} have them all", listed(&part.except, part.more))
-                }
-                Reached::Unknown => packets += "; perhaps none is left",
-                Reached::Yes => {}
+            if row.parts.iter().all(|p| self.parts[*p].left == Reached::Unknown) {
+                packets += "; perhaps none is left";
             }
             out += &format!("{:<5} {:<10} {:<14} {packets}\n", at + 1, place, part.class);
         }
         out.push('\n');
-        for (class, parts) in self.classes() {
+        let mut classes: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (at, row) in rows.iter().enumerate() {
+            classes.entry(self.parts[row.parts[0]].class.as_str()).or_default().push(at);
+        }
+        for (class, parts) in classes {
             let numbers: Vec<usize> = parts.iter().copied().take(NAMED).collect();
             out += &format!("{class:<16} parts {}\n", listed(&numbers, parts.len() - numbers.len()));
         }
@@ -261,6 +318,41 @@ impl Partition {
             out += "\nthere are more parts than are shown here\n";
         }
         out
+    }
+    /// Lines for people: parts that no packet reaches are left out, and what holds of forwarded packets and of the machine's own
+    /// alike is said once. With them the line of each part.
+    fn rows(&self) -> (Vec<Row>, Vec<Option<usize>>) {
+        let mut rows: Vec<Row> = Vec::new();
+        let mut row_of = vec![None; self.parts.len()];
+        let mut known: BTreeMap<(u32, &str, String), usize> = BTreeMap::new();
+        for (at, part) in self.parts.iter().enumerate().filter(|p| p.1.left != Reached::Never) {
+            let origin = self.entries.get(at).map_or((0, 0), |e| e.cube.at(Place::Forwarded));
+            let cube = self
+                .entries
+                .get(at)
+                .map(|e| Cube(e.cube.0.iter().filter(|b| b.0 != Place::Forwarded).copied().collect()));
+            let both = cube.map_or_else(|| part.packets.clone(), |c| words(&c, &self.names));
+            let key = (part.line, part.class.as_str(), both.clone());
+            let other = known
+                .get(&key)
+                .copied()
+                .filter(|row| origin.0 != 0 && rows[*row].origin == Some(1 - origin.1));
+            match other {
+                Some(row) => {
+                    rows[row].origin = None;
+                    rows[row].packets = both;
+                    rows[row].parts.push(at);
+                    row_of[at] = Some(row);
+                }
+                None => {
+                    row_of[at] = Some(rows.len());
+                    known.insert(key, rows.len());
+                    let origin = (origin.0 != 0).then_some(origin.1);
+                    rows.push(Row { packets: part.packets.clone(), parts: vec![at], origin });
+                }
+            }
+        }
+        (rows, row_of)
     }
     /// The parts that come to each class.
     pub fn classes(&self) -> BTreeMap<String, Vec<usize>> {
@@ -291,6 +383,14 @@ impl Partition {
             "never": self.never, "conditions": self.names.others, "complete": !self.cut,
         })
     }
+}
+
+/// A line of the table.
+struct Row {
+    packets: String,
+    parts: Vec<usize>,
+    /// Whether its packets are forwarded ones (1) or the machine's own (0); `None`: both.
+    origin: Option<u32>,
 }
 
 fn listed(parts: &[usize], more: usize) -> String {

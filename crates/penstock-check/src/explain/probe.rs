@@ -27,6 +27,10 @@ pub struct Probe {
     pub input: Option<String>,
     /// `skb->priority`, where something set it.
     pub priority: u32,
+    /// The mark of its connection; `None` where nobody says one: the script's rules then tell.
+    pub connmark: Option<u32>,
+    /// VLAN tags, the outermost first, at most two: ethertype and TCI.
+    pub tags: Vec<(u16, u16)>,
     /// The packet as it was caught, where it was: its ethertype and its bytes from the network header on. They count, and not the
     /// fields above that they tell of.
     pub caught: Option<(u16, Vec<u8>)>,
@@ -46,21 +50,26 @@ impl Default for Probe {
             mark: 0,
             input: None,
             priority: 0,
+            connmark: None,
+            tags: Vec::new(),
             caught: None,
         }
     }
 }
 
+/// Ethertypes of tags.
+const VLAN: [(&str, u16); 3] = [("vlan", 0x8100), ("802.1q", 0x8100), ("802.1ad", 0x88a8)];
+
 impl Probe {
     /// Reads `tcp 10.3.34.11:40000 > 10.3.31.88:5001 tos 0x10 len 1500 in eth1`; `udp`, `icmp` and protocol numbers too,
-    /// IPv6 as `tcp [2001:db8::1]:40000 > [2001:db8::2]:80`, and `mark N`.
+    /// IPv6 as `tcp [2001:db8::1]:40000 > [2001:db8::2]:80`, `mark N`, `connmark N`, `vlan 10 pcp 5`, `802.1ad 100 vlan 10`.
     ///
     /// # Errors
     /// What cannot be read, and how it is written.
     pub fn parse(text: &str) -> Result<Probe, String> {
         let bad = |what: &str| {
             format!(
-                "{what}: a packet is written tcp 10.0.0.1:40000 > 10.0.0.2:80 [tos 0x10] [len 1500] [mark N] [in eth1]"
+                "{what}: a packet is written tcp 10.0.0.1:40000 > 10.0.0.2:80 [tos 0x10] [len 1500] [mark N] [connmark N] [vlan ID [pcp N]] [in eth1]"
             )
         };
         let mut words = text.split_whitespace();
@@ -105,6 +114,21 @@ impl Probe {
                         .ok_or_else(|| bad(&format!("len {value}")))?
                 }
                 "mark" => probe.mark = number()?,
+                "connmark" => probe.connmark = Some(number()?),
+                "vlan" | "802.1q" | "802.1ad" => {
+                    let id = u16::try_from(number()?).ok().filter(|id| *id < 4096);
+                    let id = id.ok_or_else(|| bad(&format!("{name} {value}")))?;
+                    let tpid = VLAN.iter().find(|v| v.0 == name).map_or(0x8100, |v| v.1);
+                    if probe.tags.len() == 2 {
+                        return Err(bad("more than two tags"));
+                    }
+                    probe.tags.push((tpid, id));
+                }
+                "pcp" => {
+                    let priority = u16::try_from(number()?).ok().filter(|n| *n < 8);
+                    let tag = probe.tags.last_mut().ok_or_else(|| bad("pcp without a tag before it"))?;
+                    tag.1 |= priority.ok_or_else(|| bad(&format!("pcp {value}")))? << 13;
+                }
                 "in" => probe.input = Some(value.to_owned()),
                 _ => return Err(bad(&format!("what is {name}"))),
             }
@@ -147,12 +171,61 @@ impl Probe {
         probe
     }
 
-    /// Ethertype.
+    /// Ethertype behind the first tag, which lies beside the packet; a second one lies in it.
     pub fn ethertype(&self) -> u16 {
+        match (&self.caught, self.tags.get(1), self.src) {
+            (_, Some(inner), _) => inner.0,
+            (Some((ethertype, _)), ..) => *ethertype,
+            (None, _, IpAddr::V4(_)) => IP,
+            (None, _, IpAddr::V6(_)) => IP6,
+        }
+    }
+
+    /// What a filter's `protocol` is held against: the first tag's ethertype, where there is one.
+    pub fn protocol_seen(&self) -> u16 {
+        self.tags.first().map_or(self.ethertype(), |tag| tag.0)
+    }
+
+    /// Ethertype behind all tags.
+    pub fn innermost(&self) -> u16 {
         match (&self.caught, self.src) {
             (Some((ethertype, _)), _) => *ethertype,
             (None, IpAddr::V4(_)) => IP,
             (None, IpAddr::V6(_)) => IP6,
+        }
+    }
+
+    /// Its code point as cake reads it: ARP counts as control, what has none as best effort.
+    pub fn dscp(&self) -> u8 {
+        match self.innermost() {
+            IP | IP6 => self.tos >> 2,
+            crate::filters::ARP => 0x38,
+            _ => 0,
+        }
+    }
+
+    /// Its source is another from here on.
+    pub fn translate(&mut self, source: Ipv4Addr) {
+        self.src = source.into();
+        if let Some((IP, bytes)) = &mut self.caught
+            && let Some(place) = bytes.get_mut(12..16)
+        {
+            place.copy_from_slice(&source.octets());
+        }
+    }
+
+    /// The packet the other way, as another machine would answer it.
+    pub fn answered(&self) -> Probe {
+        let caught = None;
+        Probe {
+            src: self.dst,
+            dst: self.src,
+            sport: self.dport,
+            dport: self.sport,
+            caught,
+            input: None,
+            mark: 0,
+            ..self.clone()
         }
     }
 
@@ -172,11 +245,21 @@ impl Probe {
         if off < 0 {
             return if off == -4 { u32::from(self.ethertype()) } else { 0 };
         }
+        match self.tags.get(1) {
+            Some((_, tci)) if off == 0 => two(*tci, self.innermost()),
+            Some(_) => self.inner(off - 4),
+            None => self.inner(off),
+        }
+    }
+
+    /// Four bytes of the packet behind its tags.
+    fn inner(&self, off: i32) -> u32 {
+        let two = |high: u16, low: u16| u32::from(high) << 16 | u32::from(low);
         if let Some((_, bytes)) = &self.caught {
             let mut word = (off as usize..off as usize + 4)
                 .fold(0, |word, i| word << 8 | u32::from(bytes.get(i).copied().unwrap_or(0)));
             // A rule may have set the ToS since.
-            if off == 0 && self.ethertype() == IP {
+            if off == 0 && self.innermost() == IP {
                 word = word & !0x00ff_0000 | u32::from(self.tos) << 16;
             }
             return word;
@@ -219,6 +302,8 @@ impl Probe {
         match place {
             Place::Ethertype => self.ethertype().into(),
             Place::Word(off) => self.aligned(off),
+            Place::Tag => self.tags.first().map_or(0, |tag| u32::from(tag.0) << 16 | u32::from(tag.1)),
+            Place::Mark if names.conn => self.connmark.unwrap_or(0),
             Place::Mark => self.mark,
             Place::Priority => self.priority,
             Place::Forwarded => self.input.is_some().into(),
@@ -260,7 +345,12 @@ impl Probe {
                         len = value as u16;
                     }
                 }
+                Place::Mark if names.conn => probe.connmark = Some(value),
                 Place::Mark => probe.mark = probe.mark & !mask | value,
+                Place::Tag if value != 0 => {
+                    let tpid = if value >> 16 == 0 { 0x8100 } else { (value >> 16) as u16 };
+                    probe.tags = vec![(tpid, value as u16)];
+                }
                 Place::Priority => probe.priority = value,
                 Place::Input => {
                     let fits = (0..=names.inputs.len() as u32).find(|n| (n ^ value) & mask == 0);
@@ -276,8 +366,8 @@ impl Probe {
             probe.input = Some(names.device(device));
         }
         let made = Probe::caught(ethertype, bytes);
-        let (mark, priority, input) = (probe.mark, probe.priority, probe.input);
-        let plain = Probe { caught: None, mark, priority, input, len, ..made.clone() };
+        let Probe { mark, priority, input, connmark, tags, .. } = probe;
+        let plain = Probe { caught: None, mark, priority, input, connmark, tags, len, ..made.clone() };
         // Written as headers where these say it all.
         let exact = cube.holds(&plain, names);
         Some(if exact { plain } else { Probe { caught: made.caught, ..plain } })
@@ -304,6 +394,16 @@ impl Probe {
         }
         if self.mark != 0 {
             text += &format!(" mark {}", self.mark);
+        }
+        if let Some(mark) = self.connmark {
+            text += &format!(" connmark {mark}");
+        }
+        for (tpid, tci) in &self.tags {
+            let name = VLAN.iter().find(|v| v.1 == *tpid).map_or("vlan", |v| v.0);
+            text += &format!(" {name} {}", tci & 0xfff);
+            if tci >> 13 != 0 {
+                text += &format!(" pcp {}", tci >> 13);
+            }
         }
         if let Some(input) = &self.input {
             text += &format!(" in {input}");
@@ -333,6 +433,22 @@ mod tests {
         let six = Probe::parse("udp [2001:db8::1]:53 > [2001:db8::2]:4000").unwrap();
         assert_eq!((six.word(8), six.word(20), six.word(40)), (0x2001_0db8, 1, 0x0035_0fa0));
         assert!(Probe::parse("tcp 10.0.0.1 > ::1").unwrap_err().starts_with("one address"));
+    }
+
+    #[test]
+    fn tags_are_read() {
+        let text = "tcp 10.0.0.1:40000 > 10.0.0.2:80 vlan 10 pcp 5";
+        let p = Probe::parse(text).unwrap();
+        assert_eq!((p.protocol_seen(), p.ethertype(), p.word(12)), (0x8100, IP, 0x0a00_0001));
+        assert_eq!(p.text(), text);
+        // The second tag lies in the packet.
+        let two = Probe::parse("tcp 10.0.0.1:40000 > 10.0.0.2:80 802.1ad 100 vlan 10").unwrap();
+        assert_eq!((two.protocol_seen(), two.ethertype(), two.innermost()), (0x88a8, 0x8100, IP));
+        assert_eq!((two.word(0), two.word(16)), (0x000a_0800, 0x0a00_0001));
+        let bad = |text: &str| Probe::parse(text).unwrap_err();
+        assert!(bad("tcp 10.0.0.1 > 10.0.0.2 vlan 4096").starts_with("vlan 4096"));
+        assert!(bad("tcp 10.0.0.1 > 10.0.0.2 pcp 3").starts_with("pcp without"));
+        assert!(bad("tcp 10.0.0.1 > 10.0.0.2 vlan 1 vlan 2 vlan 3").starts_with("more than two"));
     }
 
     #[test]

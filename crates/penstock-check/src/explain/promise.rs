@@ -8,7 +8,8 @@
 //! sections 1.4 and 1.5.
 
 use crate::facts::{Class, Device, Qdisc, lasts, rate};
-use penstock_model::Handle;
+use penstock_lang::tc::say::{self, Part, Unit};
+use penstock_model::{Handle, Kernel};
 use penstock_sched::traits::{Holds, Limit};
 
 /// The longest wait of a packet from when it is queued until its last bit has left, and how it was found.
@@ -162,6 +163,24 @@ pub fn root(device: &Device, link: Option<u64>) -> Option<Wait> {
         }
         _ => None,
     }
+}
+
+/// The wait a queue aims at by its own account, microseconds, where it manages its length.
+fn target(queue: &Qdisc) -> Option<u64> {
+    let made = say::qdisc(queue.kind, &queue.options, Kernel::default());
+    made.add.iter().find_map(|part| match part {
+        Part::Value(value) if value.path == "target" && value.unit == Unit::Us => Some(value.number),
+        _ => None,
+    })
+}
+
+/// The same in words; `bound`: whether a longest wait has been told.
+pub fn aim(queue: &Qdisc, bound: bool) -> Option<String> {
+    let us = target(queue)?;
+    // CoDel counts in units of 1024 ns: 5 ms are 4999 us there.
+    let wait = if us >= 995 { format!("{} ms", (us + 5) / 1000) } else { format!("{us} us") };
+    let rest = if bound { "; the longest wait above is that of a full queue" } else { "" };
+    Some(format!("{} aims at {wait}: flows that heed drops or marks wait about so long{rest}", queue.kind))
 }
 
 /// What a class is promised, a sentence each.

@@ -6,9 +6,11 @@
 use super::ask::{self, Control, Priority, State, act};
 use super::cube::{Any, Cube, Names, Place};
 use super::diagram::{List, expand, tidy};
+use super::flow::Flow;
 use crate::facts::{Device, Qdisc};
 use crate::filters::{Filter, IP, IP6};
 use penstock_model::{Handle, Kernel};
+use penstock_sched::sch::cake::Which;
 use penstock_sched::traits::Sorting;
 
 /// Where packets go.
@@ -20,6 +22,23 @@ pub enum To {
     None(&'static str),
     /// Another device.
     Device(String),
+    /// One of several classes, by a hash: first and last.
+    Among(Handle, Handle),
+    /// A tin of cake.
+    Tin(String),
+}
+
+/// The hook where packets are taken in, under whichever of its names.
+pub const INGRESS: Handle = Handle(0xffff_0000);
+/// The hook before the root.
+pub const EGRESS: Handle = Handle(0xffff_fff3);
+
+/// What filters hang on: ingress has three names.
+pub fn hook(parent: Handle) -> Handle {
+    match parent.0 {
+        0xffff_fff1 | 0xffff_fff2 => INGRESS,
+        _ => parent,
+    }
 }
 
 /// Packets, where they go, and the filter that says so: its command; none for what is left.
@@ -55,6 +74,8 @@ pub(super) enum Hit {
     To(Handle, usize, Option<State>),
     Drop(usize),
     Away(String, usize),
+    /// One of these classes, by a hash.
+    Among(Handle, Handle, usize),
     /// The rest of this priority is not asked.
     Skip,
     /// On with what this list of [`Space::onto`] says.
@@ -99,8 +120,24 @@ impl<'a> Space<'a> {
     pub fn root(&mut self, state: &State) -> Vec<Entry> {
         let device = self.device;
         let Some(root) = device.qdiscs.iter().find(|q| q.parent == Handle::ROOT) else { return Vec::new() };
+        self.by_length(&|s| s.before(root, state))
+    }
+    /// All packets that the device takes in.
+    pub fn arriving(&mut self) -> Vec<Entry> {
+        let state = State { mark: (u32::MAX, 0), priority: Priority::Set(0), ..State::default() };
+        self.by_length(&|s| {
+            let hits = s.filters(INGRESS, 0, &state, 0, None);
+            s.spread(&hits, Entry::all(To::None("taken in"), None), &|_, hit| match hit {
+                Hit::Drop(by) => Some(Entry::all(To::None("dropped"), Some(*by))),
+                Hit::Away(dev, by) => Some(Entry::all(To::Device(dev.clone()), Some(*by))),
+                Hit::To(_, by, _) | Hit::Among(_, _, by) => Some(Entry::all(To::None("taken in"), Some(*by))),
+                Hit::Skip | Hit::Onto(_) | Hit::Miss => None,
+            })
+        })
+    }
+    fn by_length(&mut self, of: &dyn Fn(&mut Space<'a>) -> Vec<Entry>) -> Vec<Entry> {
         (self.most, self.longs) = (u32::MAX, Default::default());
-        let whole = self.qdisc(root, state, 0);
+        let whole = of(self);
         // Packets that end before what some filter looks at go their own way: a list for each length that matters.
         let lengths: Vec<u32> = self.longs.iter().copied().take(8).collect();
         let mut out = Vec::new();
@@ -109,7 +146,7 @@ impl<'a> Space<'a> {
             self.most = most - 1;
             let class = Cube::of(Place::Long(most), 1, 0);
             let class = if least > 0 { class.and(&Cube::of(Place::Long(least), 1, 1)) } else { Some(class) };
-            let short = self.qdisc(root, state, 0);
+            let short = of(self);
             out.extend(class.into_iter().flat_map(|class| {
                 short
                     .iter()
@@ -122,11 +159,67 @@ impl<'a> Space<'a> {
         Entry::of(tidy(Entry::list(out)))
     }
 
+    /// clsact's filters on the way out, and then the root.
+    fn before(&mut self, root: &'a Qdisc, state: &State) -> Vec<Entry> {
+        if !self.device.filters.iter().any(|f| f.parent == EGRESS) {
+            return self.qdisc(root, state, 0);
+        }
+        let rest = self.qdisc(root, state, 0);
+        let hits = self.filters(EGRESS, 0, state, 0, None);
+        self.spread(&hits, rest, &|s, hit| match hit {
+            Hit::Drop(by) => Some(Entry::all(To::None("dropped"), Some(*by))),
+            Hit::Away(dev, by) => Some(Entry::all(To::Device(dev.clone()), Some(*by))),
+            Hit::To(_, _, Some(set)) => Some(s.qdisc(root, set, 0)),
+            _ => None,
+        })
+    }
+    /// The tins of cake: marks, priorities, code points.
+    fn tins(&mut self, qdisc: &'a Qdisc, state: &State) -> Vec<Entry> {
+        let which = Which::new(qdisc.handle, &qdisc.options);
+        let tin = |n: usize| To::Tin(which.name(n));
+        let mut out = Vec::new();
+        let mut add = |cube: Option<Cube>, n: usize| {
+            out.extend(cube.map(|cube| Entry { cube, to: tin(n), by: None }));
+        };
+        let (mask, shift) = which.mark_bits();
+        for n in (0..which.count()).filter(|_| mask != 0) {
+            let value = (n as u32 + 1) << shift;
+            add(ask::mark(state, mask, value).filter(|_| value & !mask == 0), n);
+        }
+        if let Priority::Set(priority) = state.priority
+            && let Some(n) = which.by_priority(priority)
+        {
+            add(Some(Cube::all()), n);
+        } else if which.count() == 1 {
+            add(Some(Cube::all()), 0);
+        } else {
+            let rest = which.by_dscp(0);
+            for (ethertype, up) in [(IP, 16), (IP6, 20)] {
+                for dscp in (0..64u8).filter(|d| which.by_dscp(*d) != rest) {
+                    let bits = Cube::of(Place::Word(0), 0xfc << up, u32::from(dscp) << (2 + up));
+                    let bits = if ethertype == IP { ask::adapt(&bits, state) } else { Some(bits) };
+                    add(bits.and_then(|b| b.and(&Cube::ethertype(ethertype))), which.by_dscp(dscp));
+                }
+            }
+            add(Some(Cube::ethertype(crate::filters::ARP)), which.by_dscp(0x38));
+            add(Some(Cube::all()), rest);
+        }
+        let rest = out;
+        let hits = self.filters(qdisc.handle, 0, state, 0, None);
+        self.spread(&hits, rest, &|s, hit| match hit {
+            Hit::Drop(by) => Some(Entry::all(To::None("dropped"), Some(*by))),
+            Hit::Away(dev, by) => Some(Entry::all(To::Device(dev.clone()), Some(*by))),
+            Hit::To(_, _, Some(set)) if set != state => Some(s.tins(qdisc, set)),
+            _ => None,
+        })
+    }
+
     fn qdisc(&mut self, qdisc: &'a Qdisc, state: &State, depth: u32) -> Vec<Entry> {
         match qdisc.traits().sorting {
             Sorting::Tree { .. } => self.tree(qdisc, qdisc.handle, state, depth),
             Sorting::Priority => self.prio(qdisc, state, depth),
             Sorting::Flat => self.flat(qdisc, state, depth),
+            Sorting::Tins => self.tins(qdisc, state),
             Sorting::Nothing | Sorting::Own => Entry::all(To::None(qdisc.kind), None),
         }
     }
@@ -206,6 +299,7 @@ impl<'a> Space<'a> {
             }
             Hit::Drop(by) => Some(Entry::all(To::None("dropped"), Some(*by))),
             Hit::Away(dev, by) => Some(Entry::all(To::Device(dev.clone()), Some(*by))),
+            Hit::Among(first, last, by) => Some(Entry::all(To::Among(*first, *last), Some(*by))),
             Hit::Skip | Hit::Onto(_) | Hit::Miss => None,
         })
     }
@@ -235,6 +329,7 @@ impl<'a> Space<'a> {
                 Some(s.leaf(*id, Some(*by), set.as_ref().unwrap_or(state), depth))
             }
             Hit::Away(dev, by) => Some(Entry::all(To::Device(dev.clone()), Some(*by))),
+            Hit::Among(first, last, by) => Some(Entry::all(To::Among(*first, *last), Some(*by))),
             Hit::To(_, by, _) | Hit::Drop(by) => Some(dropped(Some(*by))),
             Hit::Skip | Hit::Onto(_) | Hit::Miss => None,
         })
@@ -271,6 +366,7 @@ impl<'a> Space<'a> {
             Hit::To(id, by, set) => Some(s.leaf(of(*id), Some(*by), set.as_ref().unwrap_or(state), depth)),
             Hit::Drop(by) => Some(Entry::all(To::None("dropped"), Some(*by))),
             Hit::Away(dev, by) => Some(Entry::all(To::Device(dev.clone()), Some(*by))),
+            Hit::Among(first, last, by) => Some(Entry::all(To::Among(*first, *last), Some(*by))),
             Hit::Skip | Hit::Onto(_) | Hit::Miss => None,
         })
     }
@@ -320,7 +416,7 @@ impl<'a> Space<'a> {
     ) -> Hits {
         let device = self.device;
         let mut here: Vec<&Filter> =
-            device.filters.iter().filter(|f| f.parent == parent && f.chain == chain).collect();
+            device.filters.iter().filter(|f| hook(f.parent) == hook(parent) && f.chain == chain).collect();
         here.sort_by_key(|f| f.prio);
         if let Some(step) = behind {
             // Only those behind the filter of this command.
@@ -338,7 +434,7 @@ impl<'a> Space<'a> {
             let mut own: Hits = Vec::new();
             match group[0].kind.as_str() {
                 "u32" => {
-                    let protocol = Cube::ethertype(group[0].protocol);
+                    let protocol = Cube::protocol(group[0].protocol, &self.names);
                     let hits = self.u32_group(group, parent, state, depth);
                     own.extend(hits.into_iter().filter_map(|(c, h)| Some((c.and(&protocol)?, h))));
                 }
@@ -372,7 +468,7 @@ impl<'a> Space<'a> {
         if filter.kind == "fw" && filter.handle == 0 {
             // The mark is the class.
             let device = self.device;
-            let protocol = Cube::ethertype(filter.protocol);
+            let protocol = Cube::protocol(filter.protocol, &self.names);
             for class in &device.classes {
                 for value in [class.id.0, u32::from(class.id.minor())] {
                     let cube = ask::mark(state, u32::MAX, value).and_then(|c| c.and(&protocol));
@@ -382,10 +478,28 @@ impl<'a> Space<'a> {
             return;
         }
         if let Some(hit) = self.hit(filter, parent, state, depth) {
+            if filter.kind == "flow" && matches!(hit, Hit::To(..)) {
+                return self.computed(filter, state, out);
+            }
             let all = ask::packets(filter, state, &mut self.names);
             let all = self.forwarded(all, state);
             out.extend(all.into_iter().map(|cube| (cube, hit.clone())));
         }
+    }
+
+    /// The classes `flow` computes.
+    fn computed(&mut self, filter: &'a Filter, state: &State, out: &mut Hits) {
+        let flow = Flow::of(filter);
+        let asked = ask::packets(filter, state, &mut self.names);
+        for (cube, class) in flow.sets().unwrap_or_default() {
+            let Some(cube) = ask::adapt(&cube, state) else { continue };
+            let all: Any = asked.iter().filter_map(|a| a.and(&cube)).collect();
+            let all = self.forwarded(all, state);
+            out.extend(all.into_iter().map(|cube| (cube, Hit::To(class, filter.step, None))));
+        }
+        // What has no such key gets some number.
+        let (first, last) = flow.all();
+        out.extend(asked.into_iter().map(|cube| (cube, Hit::Among(first, last, filter.step))));
     }
 
     /// What becomes of packets that fit a filter; `None` where the next one is asked as if this one were not there.

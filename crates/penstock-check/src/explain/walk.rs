@@ -6,10 +6,12 @@
 use super::Probe;
 use super::ask::{self, Control, Priority, State, act};
 use super::cube::{Any, Cube, Names, Place, words};
-use super::space::{in_order, node};
+use super::flow::{Flow, flow_key};
+use super::space::{EGRESS, INGRESS, hook, in_order, node};
 use crate::facts::{Device, Facts, Qdisc};
 use crate::filters::{ALL, Filter};
 use penstock_model::Handle;
+use penstock_sched::sch::cake::Which;
 use penstock_sched::traits::Sorting;
 use std::collections::BTreeMap;
 
@@ -24,6 +26,10 @@ pub struct Sorted {
     pub by: String,
     /// Qdisc the packet waits in: kind and handle.
     pub leaf: Option<(&'static str, Handle)>,
+    /// The classes one of which a hash chooses: first and last.
+    pub among: Option<(Handle, Handle)>,
+    /// The tin of cake it waits in, and why.
+    pub tin: Option<(String, String)>,
 }
 
 /// What a filter list gives.
@@ -31,6 +37,8 @@ enum Hit {
     Class(Handle, usize),
     Drop(usize),
     Away(String, usize),
+    /// One of these classes, by a hash.
+    Among(Handle, Handle, usize),
     /// The rest of this priority is not asked.
     Skip,
     None,
@@ -75,7 +83,7 @@ pub fn sort(facts: &Facts, device: &Device, probe: &Probe) -> Sorted {
 impl<'a> Sorter<'a> {
     /// Makes a device's filters ready.
     pub fn new(facts: &'a Facts, device: &'a Device) -> Sorter<'a> {
-        let mut names = Names::default();
+        let mut names = Names { tags: true, ..Names::default() };
         let mut ready = |filter: &'a Filter| Ready {
             filter,
             packets: match filter.kind.as_str() {
@@ -98,7 +106,7 @@ impl<'a> Sorter<'a> {
                 let place = (filter.parent.qdisc(), hash >> 20, hash >> 12 & 0xff);
                 buckets.entry(place).or_default().push(ready(filter));
             } else {
-                by_place.entry((filter.parent, filter.chain)).or_default().push(filter);
+                by_place.entry((hook(filter.parent), filter.chain)).or_default().push(filter);
             }
         }
         buckets.values_mut().for_each(|b| b.sort_by_key(|r| node(r.filter)));
@@ -120,18 +128,39 @@ impl<'a> Sorter<'a> {
         let Some(mut at) = self.device.qdiscs.iter().find(|q| q.parent == Handle::ROOT) else {
             return sorted;
         };
-        let mut walk = Walk { own: self, probe: probe.clone(), said: Vec::new(), missed: 0, deep: 0 };
+        let mut walk =
+            Walk { own: self, probe: probe.clone(), said: Vec::new(), missed: 0, deep: 0, among: None };
+        // clsact's are asked before the root.
+        let hit = walk.filters(EGRESS, 0);
+        if let Some(gone) = walk.gone(&hit) {
+            return Sorted { said: walk.said, by: gone, ..sorted };
+        }
+        walk.deep = 0;
         for _ in 0..8 {
             let (class, by) = match at.traits().sorting {
                 Sorting::Tree { direct } => walk.tree(at, direct),
                 Sorting::Priority => walk.prio(at),
                 Sorting::Flat => walk.flat(at),
+                Sorting::Tins => {
+                    let hit = walk.filters(at.handle, 0);
+                    match walk.gone(&hit) {
+                        Some(gone) => (sorted.class, sorted.by) = (None, gone),
+                        None => {
+                            sorted.leaf = Some((at.kind, at.handle));
+                            sorted.tin = Some(walk.tin(at));
+                        }
+                    }
+                    break;
+                }
                 Sorting::Nothing | Sorting::Own => {
                     sorted.leaf = Some((at.kind, at.handle));
                     break;
                 }
             };
             (sorted.class, sorted.by) = (class, by);
+            if let Some(among) = walk.among.take() {
+                sorted.among = Some(among);
+            }
             let Some(id) = sorted.class else { break };
             match self.device.leaf(id) {
                 Some(inner) => at = inner,
@@ -149,6 +178,30 @@ impl<'a> Sorter<'a> {
     }
 }
 
+/// What becomes of a packet at the hook where a device takes packets in.
+pub struct Arrived {
+    /// What was tried, in order.
+    pub said: Vec<String>,
+    /// The packet behind it.
+    pub probe: Probe,
+    /// The device it is sent to.
+    pub to: Option<String>,
+}
+
+impl Sorter<'_> {
+    /// Takes a packet through the filters of the device's ingress, or of its egress hook.
+    pub fn hooked(&self, probe: &Probe, ingress: bool) -> Arrived {
+        let mut walk =
+            Walk { own: self, probe: probe.clone(), said: Vec::new(), missed: 0, deep: 0, among: None };
+        let hit = walk.filters(if ingress { INGRESS } else { EGRESS }, 0);
+        let to = match hit {
+            Hit::Away(device, _) => Some(device),
+            _ => None,
+        };
+        Arrived { said: walk.said, probe: walk.probe, to }
+    }
+}
+
 struct Walk<'a> {
     own: &'a Sorter<'a>,
     probe: Probe,
@@ -156,6 +209,8 @@ struct Walk<'a> {
     missed: usize,
     /// How often filters have been asked anew.
     deep: u32,
+    /// What a hash chose from last.
+    among: Option<(Handle, Handle)>,
 }
 
 impl<'a> Walk<'a> {
@@ -169,6 +224,32 @@ impl<'a> Walk<'a> {
             Hit::Away(dev, step) => Some(format!("sent to {dev} by the {}", self.line(*step))),
             _ => None,
         }
+    }
+
+    /// A hash's choice: classes of the qdisc between two, as far as they are there.
+    fn chosen(&mut self, hit: &Hit) -> Option<(Option<Handle>, String)> {
+        let Hit::Among(first, last, step) = *hit else { return None };
+        self.among = Some((first, last));
+        let device = self.own.device;
+        let ids = (first.minor()..=last.minor()).map(|minor| Handle::new(first.major(), minor));
+        let lacking = ids.filter(|id| device.class(*id).is_none()).count();
+        let rest = match lacking {
+            0 => String::new(),
+            n => format!("; {n} of them are not there"),
+        };
+        Some((None, format!("one of {first} to {last}: {}, a hash chooses{rest}", self.line(step))))
+    }
+    /// `cake_select_tin`.
+    fn tin(&self, qdisc: &Qdisc) -> (String, String) {
+        let which = Which::new(qdisc.handle, &qdisc.options);
+        let dscp = self.probe.dscp();
+        let (tin, why) = match (which.by_mark(self.probe.mark), which.by_priority(self.probe.priority)) {
+            (Some(tin), _) => (tin, format!("mark {:#x}", self.probe.mark)),
+            (None, Some(tin)) => (tin, format!("priority {}", Handle(self.probe.priority))),
+            (None, None) if which.count() == 1 => (0, "the only one".to_owned()),
+            (None, None) => (which.by_dscp(dscp), format!("DSCP {dscp}")),
+        };
+        (which.name(tin), why)
     }
 
     /// `htb_classify`: filters of the qdisc, then of each inner class they lead to.
@@ -190,6 +271,9 @@ impl<'a> Walk<'a> {
             let hit = self.filters(at, 0);
             if let Some(gone) = self.gone(&hit) {
                 return (None, gone);
+            }
+            if let Some(chosen) = self.chosen(&hit) {
+                return chosen;
             }
             let Hit::Class(id, step) = hit else { break };
             if id == qdisc.handle && direct {
@@ -222,6 +306,9 @@ impl<'a> Walk<'a> {
             return (Some(own), "its priority".to_owned());
         }
         let hit = self.filters(qdisc.handle, 0);
+        if let Some(chosen) = self.chosen(&hit) {
+            return chosen;
+        }
         match (self.gone(&hit), hit) {
             (Some(gone), _) => (None, gone),
             (_, Hit::Class(id, step)) if device.class(id).is_some() => (Some(id), self.line(step)),
@@ -241,6 +328,9 @@ impl<'a> Walk<'a> {
             hit => {
                 if let Some(gone) = self.gone(&hit) {
                     return (None, gone);
+                }
+                if let Some(chosen) = self.chosen(&hit) {
+                    return chosen;
                 }
                 let priority = if self.probe.priority >> 16 != 0 { 0 } else { self.probe.priority };
                 let band = band_of(priority);
@@ -264,7 +354,7 @@ impl<'a> Walk<'a> {
             return Hit::None;
         }
         for group in own.groups.get(&(parent, chain)).into_iter().flatten() {
-            if group.protocol != ALL && group.protocol != self.probe.ethertype() {
+            if group.protocol != ALL && group.protocol != self.probe.protocol_seen() {
                 continue;
             }
             let hit = match group.u32 {
@@ -313,10 +403,24 @@ impl<'a> Walk<'a> {
             }
             self.fits(filter, "");
             if let Some(hit) = self.answer(filter) {
-                return Some(hit);
+                return Some(match (filter.kind.as_str(), hit) {
+                    ("flow", Hit::Class(..)) => self.computed(filter),
+                    (_, hit) => hit,
+                });
             }
         }
         None
+    }
+    /// The class `flow` computes.
+    fn computed(&self, filter: &Filter) -> Hit {
+        let flow = Flow::of(filter);
+        match flow.key().and_then(|key| flow_key(&self.probe, key)) {
+            Some(key) => Hit::Class(flow.class(key), filter.step),
+            None => {
+                let (first, last) = flow.all();
+                Hit::Among(first, last, filter.step)
+            }
+        }
     }
     /// A class by a mark: its minor number is enough.
     fn by_mark(&self, parent: Handle) -> Handle {
@@ -328,11 +432,13 @@ impl<'a> Walk<'a> {
     fn answer(&mut self, filter: &Filter) -> Option<Hit> {
         let mut state = State {
             mark: (u32::MAX, self.probe.mark),
+            conn: (u32::MAX, self.probe.connmark.unwrap_or(0)),
             priority: Priority::Set(self.probe.priority),
             ..State::default()
         };
         let said = act(filter, &mut state);
         self.probe.mark = state.mark.1;
+        self.probe.tos = self.probe.tos & !state.tos.0 | state.tos.1 & state.tos.0;
         if let Priority::Set(priority) = state.priority {
             self.probe.priority = priority;
         }
@@ -345,10 +451,10 @@ impl<'a> Walk<'a> {
                 ask::skips(filter).then_some(Hit::Skip)
             }
             Control::Again if self.deep > 16 => Some(Hit::Drop(filter.step)),
-            Control::Again => Some(self.filters(filter.parent, filter.chain)),
+            Control::Again => Some(self.filters(hook(filter.parent), filter.chain)),
             Control::Chain(chain) => {
                 self.said.push(format!("  to chain {chain}"));
-                Some(self.filters(filter.parent, chain))
+                Some(self.filters(hook(filter.parent), chain))
             }
         }
     }

@@ -179,7 +179,7 @@ pub struct Config {
     pub autorate: bool,
     /// 1: it is on; 2: aggressive.
     pub ack_filter: u32,
-    fwmark: (u32, u32),
+    pub(super) fwmark: (u32, u32),
 }
 
 impl Config {

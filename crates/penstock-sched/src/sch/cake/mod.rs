@@ -13,6 +13,7 @@ mod store;
 mod tests;
 mod tin;
 mod turn;
+mod which;
 
 use super::sfq::hash::Key;
 use super::{KindSpec, memory};
@@ -30,6 +31,7 @@ use penstock_packet::{L3, Packet, Skb};
 pub(super) use share::{Seat, seats};
 use store::Store;
 use tin::{QUEUES, Set, Share, TINS, Tin, Wanted, ewma, mode};
+pub use which::Which;
 
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
@@ -40,7 +42,7 @@ pub static SPEC: KindSpec = KindSpec {
     simulated: true,
     traits: Traits {
         classes: Classes::Flows,
-        sorting: Sorting::Own,
+        sorting: Sorting::Tins,
         takes_filters: true,
         limits_rate: LimitsRate::Qdisc("bandwidth"),
         queue: Holds::Managed,

@@ -1,0 +1,307 @@
+//! `diff` sees a changed value of every option of every kind, and exactly the traffic that moves.
+
+use penstock_check::{Facts, Settings, explain, facts};
+use penstock_lang::tc::kinds;
+use penstock_model::Kernel;
+use penstock_shell::Script;
+use std::collections::BTreeSet;
+
+fn run(text: &str, kernel: Kernel) -> Result<Facts, String> {
+    let script = Script { text: text.to_owned(), ..Script::default() };
+    let facts = facts(&script, &Settings { kernel, ..Settings::default() });
+    let refused: Vec<String> = facts
+        .steps
+        .iter()
+        .filter(|s| !s.ok())
+        .map(|s| format!("{}: {}", s.text(), s.output.stderr))
+        .collect();
+    if refused.is_empty() { Ok(facts) } else { Err(refused.join("")) }
+}
+
+fn try_between(a: &str, b: &str, kernel: Kernel) -> Result<Vec<String>, String> {
+    explain::diff(&run(a, kernel)?, &run(b, kernel)?, "eth0")
+}
+
+#[track_caller]
+fn between(a: &str, b: &str, kernel: Kernel) -> Vec<String> {
+    try_between(a, b, kernel).unwrap()
+}
+
+#[track_caller]
+fn check(a: &str, b: &str, want: &[&str]) {
+    assert_eq!(between(a, b, Kernel::V6_12), want, "{a}\n{b}");
+    assert!(between(a, a, Kernel::V6_12).is_empty() && between(b, b, Kernel::V6_12).is_empty());
+}
+
+/// Kind and two forms of its options: `kind`, `class kind`. Each row changes one word.
+const CHANGES: &[(&str, &str, &str)] = &include!("diff/changes.in");
+
+/// Words no row changes, and why.
+const LEFT_OUT: &[(&str, &[&str])] = &[
+    // Words for values that other words have, or that only ask what is so anyway.
+    (
+        "cake",
+        &[
+            "ethernet",
+            "egress",
+            "atm",
+            "ptm",
+            "noatm",
+            "nonat",
+            "nowash",
+            "no-ack-filter",
+            "split-gso",
+            "hosts",
+            "flows",
+        ],
+    ),
+    ("codel", &["noecn"]),
+    ("fq", &["pacing", "horizon_drop", "offload_horizon"]),
+    ("fq_codel", &["noecn"]),
+    ("fq_pie", &["noecn", "nobytemode", "no_dq_rate_estimator"]),
+    ("pie", &["noecn", "nobytemode", "no_dq_rate_estimator"]),
+    ("red", &["harddrop"]),
+    ("gred", &["setup", "vq", "harddrop"]),
+    ("sfq", &["flows", "harddrop", "depth"]),
+    ("dualpi2", &["overflow", "drop_dequeue", "l4s_ect", "split_gso"]),
+    // Cards that do the work themselves.
+    ("htb", &["offload"]),
+    ("mqprio", &["hw", "mode", "shaper", "min_rate", "max_rate", "fp"]),
+    ("cbs", &["offload"]),
+    ("etf", &["offload", "clockid"]),
+    ("taprio", &["fp"]),
+    ("hfsc", &["d", "m1", "umax", "dmax", "rate", "m2"]),
+    // Commands to a queue that is there.
+    ("plug", &["block", "release", "release_indefinite"]),
+    ("netem", &["slot", "seed"]),
+];
+
+fn script(kind: &str, options: &str) -> String {
+    match kind.strip_prefix("class ") {
+        Some(kind) => {
+            let root = match kind {
+                "hfsc" => "hfsc default 10",
+                "htb" => "htb default 10",
+                "ets" => "ets bands 3",
+                other => other,
+            };
+            let class = if kind == "ets" {
+                "change dev eth0 parent 1: classid 1:1"
+            } else {
+                "add dev eth0 parent 1: classid 1:10"
+            };
+            format!("tc qdisc add dev eth0 root handle 1: {root}\ntc class {class} {kind} {options}\n")
+        }
+        // Queues of a gred are set up by a change.
+        None if kind == "gred" => {
+            let (setup, queue) = options.split_once(';').unwrap_or((options, ""));
+            let change = format!("tc qdisc change dev eth0 root handle 1: gred {queue}\n");
+            format!(
+                "tc qdisc add dev eth0 root handle 1: gred {setup}\n{}",
+                if queue.is_empty() { "" } else { &change }
+            )
+        }
+        None if matches!(kind, "mqprio" | "taprio") => format!(
+            "ip link add name eth0 numtxqueues 4 numrxqueues 4 type veth peer name v1\nip link set eth0 up\n\
+             tc qdisc add dev eth0 root handle 1: {kind} {options}\n"
+        ),
+        None => format!("tc qdisc add dev eth0 root handle 1: {kind} {options}\n"),
+    }
+}
+
+fn pieces(options: &str, words: &BTreeSet<&'static str>) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for word in options.split_whitespace() {
+        match out.last_mut() {
+            Some(last) if !words.contains(word) => *last += &format!(" {word}"),
+            _ => out.push(word.to_owned()),
+        }
+    }
+    out
+}
+
+#[test]
+fn a_changed_value_of_every_option_is_seen() {
+    let mut seen: BTreeSet<(String, String)> = BTreeSet::new();
+    let mut wrong = String::new();
+    for (kind, a, b) in CHANGES {
+        let name = kind.strip_prefix("class ").unwrap_or(kind);
+        let kernel = if matches!(name, "dualpi2" | "cake_mq") { Kernel::V7_2 } else { Kernel::V6_12 };
+        match try_between(&script(kind, a), &script(kind, b), kernel) {
+            Ok(said) if said.is_empty() => wrong += &format!("{kind}: {a} | {b}: nothing differs\n"),
+            Ok(_) => {}
+            Err(why) => wrong += &why,
+        }
+        if try_between(&script(kind, a), &script(kind, a), kernel).is_ok_and(|said| !said.is_empty()) {
+            wrong += &format!("{kind}: {a}: differs from itself\n");
+        }
+        let known = kinds::find(name).unwrap();
+        let words = if *kind == name { known.words() } else { known.class_words() };
+        let words: BTreeSet<&str> = words.iter().map(|w| w.word).collect();
+        let (x, y) = (pieces(a, &words), pieces(b, &words));
+        let changed = x.iter().filter(|p| !y.contains(p)).chain(y.iter().filter(|p| !x.contains(p)));
+        seen.extend(changed.map(|p| ((*kind).to_owned(), p.split(' ').next().unwrap().to_owned())));
+    }
+    for kind in kinds::KINDS.iter().filter(|k| !matches!(k.id, "atm" | "cbq" | "dsmark" | "cake_mq")) {
+        for (class, words) in [("", kind.words()), ("class ", kind.class_words())] {
+            for word in words {
+                let key = (format!("{class}{}", kind.id), word.word.to_owned());
+                let left = LEFT_OUT.iter().any(|l| l.0 == kind.id && l.1.contains(&word.word));
+                if !left && !seen.contains(&key) {
+                    wrong += &format!("{} {}: no row changes it\n", key.0, key.1);
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Two forms of a filter with its actions; each row changes one thing.
+const FILTERS: &[(&str, &str)] = &include!("diff/filters.in");
+
+#[test]
+fn a_changed_value_of_every_filter_and_action_is_seen() {
+    let script = |filter: &str| {
+        let place = if filter.contains(" ct ") { "ingress" } else { "parent 1:" };
+        format!(
+            "tc qdisc add dev eth0 root handle 1: prio\ntc qdisc add dev eth0 clsact\n\
+             tc filter add dev eth0 {place} protocol ip prio 1 {filter}\n"
+        )
+    };
+    let mut wrong = String::new();
+    for (a, b) in FILTERS {
+        match try_between(&script(a), &script(b), Kernel::V6_12) {
+            Ok(said) if said.is_empty() => wrong += &format!("{a} | {b}: nothing differs\n"),
+            Ok(_) => {}
+            Err(why) => wrong += &why,
+        }
+        if try_between(&script(a), &script(a), Kernel::V6_12).is_ok_and(|said| !said.is_empty()) {
+            wrong += &format!("{a}: differs from itself\n");
+        }
+    }
+    // Nor is any kind of action or classifier forgotten.
+    let actions = penstock_lang::tc::actions::names().filter(|n| *n != "gact");
+    let filters = ["u32", "fw", "flower", "basic", "matchall", "flow", "route", "cgroup", "bpf"].into_iter();
+    for name in actions.chain(filters) {
+        if !FILTERS.iter().any(|(a, _)| a.split(' ').any(|word| word == name)) {
+            wrong += &format!("{name}: no row\n");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+const TREE: &str = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+                    tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit\n\
+                    tc class add dev eth0 parent 1: classid 1:30 htb rate 5mbit\n";
+
+fn tree(more: &str) -> String {
+    format!("{TREE}{more}\n")
+}
+
+#[test]
+fn only_the_half_that_moved() {
+    let net = |mask: u32| {
+        tree(&format!(
+            "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.0.0.0/{mask} flowid 1:10"
+        ))
+    };
+    check(
+        &net(16),
+        &net(17),
+        &["ip, src 10.0.128.0/17: 1:10 -> 1:30   (tcp 10.0.130.1:40000 > 192.0.2.1:40001)"],
+    );
+}
+
+#[test]
+fn a_map_of_priorities_takes_few_lines() {
+    let said = between(
+        "tc qdisc add dev eth0 root handle 1: prio\n",
+        "tc qdisc add dev eth0 root handle 1: prio priomap 1 1 1 1 1 2 0 0 1 1 1 1 1 1 1 2\n",
+        Kernel::V6_12,
+    );
+    assert!(said.len() <= 8, "{said:#?}");
+    assert!(said.iter().any(|l| l.starts_with("root: priomap ")), "{said:#?}");
+    assert!(said.iter().any(|l| l.starts_with("made here, priority 1-3: 1:3 -> 1:2")), "{said:#?}");
+}
+
+#[test]
+fn what_is_written_otherwise_and_is_the_same() {
+    let same = |a: &str, b: &str| check(a, b, &[]);
+    same(
+        "tc qdisc add dev eth0 root tbf rate 1mbit burst 10k latency 50ms\n",
+        "tc qdisc add dev eth0 root handle 8001: tbf rate 1000kbit burst 10240 latency 50ms\n",
+    );
+    let one = tree(
+        "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 17 0xff match ip dport 53 0xffff flowid 1:10",
+    );
+    let other = tree(
+        "tc filter add dev eth0 parent 1: protocol ip prio 9 u32 match ip dport 53 0xffff match ip protocol 17 0xff flowid 1:10",
+    );
+    same(&one, &other);
+}
+
+#[test]
+fn what_changes_beside_the_class_is_seen() {
+    let filter = |police: &str| {
+        tree(&format!(
+            "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.0.0.0/8 {police} flowid 1:10"
+        ))
+    };
+    let (slow, fast) =
+        (filter("police rate 1mbit burst 10k drop"), filter("police rate 2mbit burst 10k drop"));
+    check(&slow, &fast, &["filter at 1: prio 1: rate 1mbit -> rate 2mbit"]);
+    check(&slow, &filter(""), &["filter at 1: prio 1: police rate 1mbit burst 10k drop -> none"]);
+    // A policer's packets, taken by another filter before it: the class is the same.
+    let before = |net: &str| {
+        format!(
+            "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst {net} flowid 1:10\ntc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip src 10.0.0.0/8 police rate 1mbit burst 10k drop flowid 1:10"
+        )
+    };
+    let said = between(&tree(&before("192.0.2.0/24")), &tree(&before("192.0.2.0/25")), Kernel::V6_12);
+    assert!(said.iter().any(|l| l.contains("1:10 -> 1:10 with actions")), "{said:?}");
+    let stab = "tc qdisc add dev eth0 root stab overhead 10 linklayer atm handle 1: prio\n";
+    let said = between(stab, "tc qdisc add dev eth0 root handle 1: prio\n", Kernel::V6_12);
+    assert!(
+        said.len() == 1 && said[0].starts_with("root: stab ") && said[0].ends_with(" -> none"),
+        "{said:?}"
+    );
+    let said = between(&tree(""), &tree("ip link set dev eth0 txqueuelen 50"), Kernel::V6_12);
+    assert_eq!((said.len(), said[0].as_str()), (3, "eth0: txqueuelen 1000 -> txqueuelen 50"), "{said:?}");
+}
+
+#[test]
+fn ingress_and_the_device_behind_it() {
+    let of = |rate: &str, cake: &str| {
+        format!(
+            "ip link add ifb0 type ifb\nip link set ifb0 up\ntc qdisc add dev eth0 handle ffff: ingress\n\
+             tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip src 10.0.0.0/8 police rate {rate} burst 10k drop\n\
+             tc filter add dev eth0 parent ffff: protocol all prio 2 matchall action mirred egress redirect dev ifb0\n\
+             tc qdisc add dev ifb0 root cake bandwidth {cake}\n"
+        )
+    };
+    let one = of("1mbit", "10mbit");
+    check(&one, &of("2mbit", "10mbit"), &["filter at ingress prio 1: rate 1mbit -> rate 2mbit"]);
+    check(&one, &of("1mbit", "20mbit"), &["ifb0: root: bandwidth 10mbit -> bandwidth 20mbit"]);
+    let moved = one.replace("src 10.0.0.0/8", "src 10.0.0.0/9");
+    let said = between(&one, &moved, Kernel::V6_12);
+    assert!(said.iter().any(|l| l.starts_with("arriving, ip, src 10.128.0.0/9: ")), "{said:?}");
+}
+
+#[test]
+fn rules_that_no_set_tells() {
+    let rule = |mss: u32| {
+        format!(
+            "{TREE}iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --set-mss {mss}\n"
+        )
+    };
+    let said = between(&rule(1400), &rule(1452), Kernel::V6_12);
+    assert_eq!(said.len(), 2, "{said:?}");
+    let mark = |n: u32| {
+        format!(
+            "{TREE}iptables -t mangle -A POSTROUTING -j MARK --set-mark {n}\ntc filter add dev eth0 parent 1: protocol ip prio 1 handle 7 fw flowid 1:10\n"
+        )
+    };
+    check(&mark(7), &mark(7), &[]);
+    let said = between(&mark(7), &mark(8), Kernel::V6_12);
+    assert!(said.iter().all(|l| l.contains("1:10 -> 1:30")) && !said.is_empty(), "{said:?}");
+}

@@ -112,10 +112,13 @@ pub fn holds_commands(name: &str, text: &str) -> bool {
 
 /// Of a file that is a script as a whole.
 fn examined(script: &Script, settings: &Settings) -> Answer {
-    let explored = explore::explore(script, settings);
+    let mut explored = explore::explore(script, settings);
     let mut all = findings(&explored.facts);
     let mut lines: BTreeSet<(String, u32)> = looked_at(&explored.facts);
-    for there in &explored.others {
+    for there in &mut explored.others {
+        there.judged.clone_from(&lines);
+        there.spaces.iter_mut().for_each(|s| s.judged.clone_from(&lines));
+        let there = &*there;
         // A line that was reached without anything decided is judged by that.
         let new = findings(there).into_iter().filter(|f| !lines.contains(&(f.file.clone(), f.begins)));
         let known: BTreeSet<_> = all.iter().map(place).collect();
@@ -227,8 +230,11 @@ fn in_place(facts: &Facts) -> Vec<Finding> {
 
 /// What is found in one namespace; with `comments` without what comments allow.
 fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
-    let mut found = finding::Found::new(facts);
-    rules::all().for_each(|rule| found.run(rule));
+    let found = facts.found.get_or_init(|| {
+        let mut found = finding::Found::new(facts);
+        rules::all().for_each(|rule| found.run(rule));
+        found.into_findings()
+    });
     let everywhere = facts.source.allowed_everywhere();
     // What is said of one command by itself holds where others are not known.
     const ALONE: [&str; 21] = [
@@ -258,7 +264,7 @@ fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
                 && (facts.source.allowed(f.begins).contains(f.code)
                     || facts.source.allowed(f.line).contains(f.code))
     };
-    let all: Vec<Finding> = found.into_findings().into_iter().filter(|f| !allowed(f)).collect();
+    let all: Vec<Finding> = found.iter().filter(|f| !allowed(f)).cloned().collect();
     // That no packet fits a filter is said by itself only where nothing says why.
     let explained: BTreeSet<(String, u32)> = all
         .iter()

@@ -422,6 +422,11 @@ impl Watched<'_> {
                 classes[above].children.push(id);
             }
         }
+        let (mut by_handle, mut by_parent) = (BTreeMap::new(), BTreeMap::new());
+        for (at, qdisc) in qdiscs.iter().enumerate() {
+            by_handle.entry(qdisc.handle).or_insert(at);
+            by_parent.entry(qdisc.parent).or_insert(at);
+        }
         let Filters { all: filters, tables, .. } = self.filters.get(name).cloned().unwrap_or_default();
         let master = device.master.and_then(|m| self.seen().device(m)).map(|m| m.name.clone());
         Some(Device {
@@ -436,6 +441,8 @@ impl Watched<'_> {
             filters,
             by_id,
             tables,
+            by_handle,
+            by_parent,
         })
     }
 }

@@ -16,6 +16,7 @@ use penstock_model::Time;
 use penstock_shell::{Console, Given, Kept, Machine, Script};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 /// The script's side.
 struct Keep<'a> {
@@ -115,6 +116,8 @@ fn in_place(
         not_called: BTreeSet::new(),
         prefix: String::new(),
         spaces: Vec::new(),
+        judged: BTreeSet::new(),
+        found: OnceLock::new(),
     };
     (facts, spaces)
 }

@@ -321,6 +321,8 @@ pub struct Facts {
     pub prefix: String,
     /// The same of other network namespaces that commands were carried out in.
     pub spaces: Vec<Facts>,
+    /// OpenWrt's configuration, where the text is that.
+    pub(crate) uci: Option<crate::uci::Uci>,
     /// Lines that another run of the same text has had judged: nothing more is said of them.
     pub(crate) judged: BTreeSet<(String, u32)>,
     /// What all rules find, comments aside: asked for more than once, worked out once.

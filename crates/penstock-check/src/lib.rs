@@ -33,6 +33,7 @@ mod python;
 pub mod rules;
 mod source;
 mod syntax;
+mod uci;
 mod unknown;
 mod watch;
 mod written;
@@ -82,7 +83,11 @@ impl Answer {
 /// All that is found, in the order of places, and how much was looked at. What the script allows by comment is left out.
 ///
 /// Of a systemd unit, a Dockerfile, YAML or Markdown (by the script's name) the commands in it are read.
+/// Of OpenWrt's configuration (UCI) that of sqm-scripts and of qosmate is read; of other UCI and of JSON it is said that they are not.
 pub fn examine(script: &Script, settings: &Settings) -> Answer {
+    if let Some(read) = uci::read(&script.name, &script.text) {
+        return configuration(script, settings, read);
+    }
     let Some(inside) = holders::scripts(&script.name, &script.text) else {
         return examined(script, settings);
     };
@@ -106,8 +111,22 @@ pub fn examine(script: &Script, settings: &Settings) -> Answer {
 
 /// Whether a file that is no script itself (a systemd unit, a Dockerfile, YAML, Markdown, by its name) has network commands in it.
 pub fn holds_commands(name: &str, text: &str) -> bool {
+    if matches!(uci::read(name, text), Some(uci::Read::Known(_))) {
+        return true;
+    }
     let any = |text: &String| text.lines().any(holders::is_command);
     holders::scripts(name, text).is_some_and(|all| all.iter().any(any))
+}
+
+/// Of a file of configuration: the same rules over facts of no command.
+fn configuration(script: &Script, settings: &Settings, read: uci::Read) -> Answer {
+    let coverage = uci::coverage(&read, &script.text);
+    let uci::Read::Known(known) = read else { return Answer { findings: Vec::new(), coverage } };
+    let mut facts = facts(&Script { text: String::new(), ..script.clone() }, settings);
+    facts.source = source::Source::new(&script.text);
+    facts.name.clone_from(&script.name);
+    facts.uci = Some(known);
+    Answer { findings: findings(&facts), coverage }
 }
 
 /// Of a file that is a script as a whole.

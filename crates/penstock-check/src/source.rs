@@ -27,6 +27,8 @@ pub struct Source {
     pub carriage_return: Option<u32>,
     /// Whether a failing command ends it: `set -e`.
     pub errexit: bool,
+    /// The line from which on that holds.
+    pub errexit_from: u32,
     /// Variables that are given plain values: name and value, in order.
     variables: Vec<(String, String)>,
     /// Statements of Python over several lines: the last line of each.
@@ -74,7 +76,9 @@ impl Source {
         let shebang_e = lines.first().is_some_and(|l| {
             l.starts_with("#!") && l.split_whitespace().skip(1).any(|w| w.starts_with('-') && w.contains('e'))
         });
-        let errexit = form == Form::Script && (shebang_e || lines.iter().any(sets));
+        let set_at = lines.iter().position(sets);
+        let errexit = form == Form::Script && (shebang_e || set_at.is_some());
+        let errexit_from = if shebang_e { 1 } else { set_at.map_or(1, |n| n as u32 + 1) };
         let mut variables = Vec::new();
         for line in lines.iter().filter(|l| l.contains('=')) {
             let joined = line.replace(" = ", "=");
@@ -98,6 +102,7 @@ impl Source {
             form,
             carriage_return,
             errexit,
+            errexit_from,
             variables,
             spans,
             lower: OnceLock::new(),

@@ -291,7 +291,9 @@ fn ends_early(facts: &Facts, found: &mut Found) {
             Some(Command::Filter { req, .. }) => req.verb == Verb::Del,
             _ => false,
         };
-        if del && !facts.source.is_tested(step.line) {
+        // Called from further down it is ended all the same.
+        let before = step.line < facts.source.errexit_from && step.calls.is_empty();
+        if del && !before && !facts.source.is_tested(step.line) {
             let logical = facts.source.logical(step.line);
             let end = facts.source.end_of(step.line);
             let text = facts.source.line(end);

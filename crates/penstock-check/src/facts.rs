@@ -1,6 +1,7 @@
 //! All that is known of a script once it has run on a virtual machine: its commands in order, what they left, who made what.
 
 use crate::filters::Filter;
+use crate::finding::Finding;
 use crate::marks::{Netfilter, is_marking};
 use crate::source::Source;
 use penstock_host::Output;
@@ -10,6 +11,7 @@ use penstock_model::{Handle, Kernel, Options};
 use penstock_sched::sch;
 use penstock_sched::traits::{LimitsRate, Traits};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 /// One network command of the script.
 #[derive(Clone, Debug)]
@@ -214,6 +216,9 @@ pub struct Device {
     pub by_id: BTreeMap<Handle, usize>,
     /// Hash tables of u32 with their numbers of buckets, by qdisc and number.
     pub tables: BTreeMap<(Handle, u32), u32>,
+    /// The first qdisc of each handle, and the first below each parent.
+    pub(crate) by_handle: BTreeMap<Handle, usize>,
+    pub(crate) by_parent: BTreeMap<Handle, usize>,
 }
 
 impl Device {
@@ -223,11 +228,11 @@ impl Device {
     }
     /// The qdisc with a handle.
     pub fn qdisc(&self, handle: Handle) -> Option<&Qdisc> {
-        self.qdiscs.iter().find(|q| q.handle == handle)
+        self.by_handle.get(&handle).map(|&at| &self.qdiscs[at])
     }
     /// The qdisc in a class.
     pub fn leaf(&self, class: Handle) -> Option<&Qdisc> {
-        self.qdiscs.iter().find(|q| q.parent == class)
+        self.by_parent.get(&class).map(|&at| &self.qdiscs[at])
     }
     /// A class.
     pub fn class(&self, id: Handle) -> Option<&Class> {
@@ -316,6 +321,12 @@ pub struct Facts {
     pub prefix: String,
     /// The same of other network namespaces that commands were carried out in.
     pub spaces: Vec<Facts>,
+    /// OpenWrt's configuration, where the text is that.
+    pub(crate) uci: Option<crate::uci::Uci>,
+    /// Lines that another run of the same text has had judged: nothing more is said of them.
+    pub(crate) judged: BTreeSet<(String, u32)>,
+    /// What all rules find, comments aside: asked for more than once, worked out once.
+    pub(crate) found: OnceLock<Vec<Finding>>,
 }
 
 impl Facts {

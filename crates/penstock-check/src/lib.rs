@@ -33,6 +33,7 @@ mod python;
 pub mod rules;
 mod source;
 mod syntax;
+mod uci;
 mod unknown;
 mod watch;
 mod written;
@@ -82,7 +83,11 @@ impl Answer {
 /// All that is found, in the order of places, and how much was looked at. What the script allows by comment is left out.
 ///
 /// Of a systemd unit, a Dockerfile, YAML or Markdown (by the script's name) the commands in it are read.
+/// Of OpenWrt's configuration (UCI) that of sqm-scripts and of qosmate is read; of other UCI and of JSON it is said that they are not.
 pub fn examine(script: &Script, settings: &Settings) -> Answer {
+    if let Some(read) = uci::read(&script.name, &script.text) {
+        return configuration(script, settings, read);
+    }
     let Some(inside) = holders::scripts(&script.name, &script.text) else {
         return examined(script, settings);
     };
@@ -106,16 +111,33 @@ pub fn examine(script: &Script, settings: &Settings) -> Answer {
 
 /// Whether a file that is no script itself (a systemd unit, a Dockerfile, YAML, Markdown, by its name) has network commands in it.
 pub fn holds_commands(name: &str, text: &str) -> bool {
+    if matches!(uci::read(name, text), Some(uci::Read::Known(_))) {
+        return true;
+    }
     let any = |text: &String| text.lines().any(holders::is_command);
     holders::scripts(name, text).is_some_and(|all| all.iter().any(any))
 }
 
+/// Of a file of configuration: the same rules over facts of no command.
+fn configuration(script: &Script, settings: &Settings, read: uci::Read) -> Answer {
+    let coverage = uci::coverage(&read, &script.text);
+    let uci::Read::Known(known) = read else { return Answer { findings: Vec::new(), coverage } };
+    let mut facts = facts(&Script { text: String::new(), ..script.clone() }, settings);
+    facts.source = source::Source::new(&script.text);
+    facts.name.clone_from(&script.name);
+    facts.uci = Some(known);
+    Answer { findings: findings(&facts), coverage }
+}
+
 /// Of a file that is a script as a whole.
 fn examined(script: &Script, settings: &Settings) -> Answer {
-    let explored = explore::explore(script, settings);
+    let mut explored = explore::explore(script, settings);
     let mut all = findings(&explored.facts);
     let mut lines: BTreeSet<(String, u32)> = looked_at(&explored.facts);
-    for there in &explored.others {
+    for there in &mut explored.others {
+        there.judged.clone_from(&lines);
+        there.spaces.iter_mut().for_each(|s| s.judged.clone_from(&lines));
+        let there = &*there;
         // A line that was reached without anything decided is judged by that.
         let new = findings(there).into_iter().filter(|f| !lines.contains(&(f.file.clone(), f.begins)));
         let known: BTreeSet<_> = all.iter().map(place).collect();
@@ -227,8 +249,11 @@ fn in_place(facts: &Facts) -> Vec<Finding> {
 
 /// What is found in one namespace; with `comments` without what comments allow.
 fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
-    let mut found = finding::Found::new(facts);
-    rules::all().for_each(|rule| found.run(rule));
+    let found = facts.found.get_or_init(|| {
+        let mut found = finding::Found::new(facts);
+        rules::all().for_each(|rule| found.run(rule));
+        found.into_findings()
+    });
     let everywhere = facts.source.allowed_everywhere();
     // What is said of one command by itself holds where others are not known.
     const ALONE: [&str; 21] = [
@@ -258,7 +283,7 @@ fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
                 && (facts.source.allowed(f.begins).contains(f.code)
                     || facts.source.allowed(f.line).contains(f.code))
     };
-    let all: Vec<Finding> = found.into_findings().into_iter().filter(|f| !allowed(f)).collect();
+    let all: Vec<Finding> = found.iter().filter(|f| !allowed(f)).cloned().collect();
     // That no packet fits a filter is said by itself only where nothing says why.
     let explained: BTreeSet<(String, u32)> = all
         .iter()

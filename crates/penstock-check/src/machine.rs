@@ -15,6 +15,9 @@ use penstock_shell::Machine;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Transmit queues of a card that was there, where a script divides them.
+const QUEUES: u32 = 16;
+
 /// What a device's part was made by.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Part {
@@ -283,6 +286,11 @@ impl Watched<'_> {
     /// What is about to be torn down is kept as it stands.
     fn before(&mut self, command: &Command) {
         let Command::Qdisc { dev: Some(dev), req } = command else { return };
+        // Who gives a card's queues to traffic classes has a card with several.
+        let divides = matches!(req.kind.as_deref(), Some("taprio" | "mqprio"));
+        if divides && self.foreign.contains(dev) && !self.makers.keys().any(|k| k.0 == *dev) {
+            self.on(|host| host.set_tx_queues(dev, QUEUES));
+        }
         let replaces = matches!(req.verb, Verb::Replace)
             && self.makers.contains_key(&(dev.clone(), Part::Qdisc(req.parent)));
         let top = matches!(req.parent, Handle::ROOT | Handle::INGRESS);
@@ -422,6 +430,11 @@ impl Watched<'_> {
                 classes[above].children.push(id);
             }
         }
+        let (mut by_handle, mut by_parent) = (BTreeMap::new(), BTreeMap::new());
+        for (at, qdisc) in qdiscs.iter().enumerate() {
+            by_handle.entry(qdisc.handle).or_insert(at);
+            by_parent.entry(qdisc.parent).or_insert(at);
+        }
         let Filters { all: filters, tables, .. } = self.filters.get(name).cloned().unwrap_or_default();
         let master = device.master.and_then(|m| self.seen().device(m)).map(|m| m.name.clone());
         Some(Device {
@@ -436,6 +449,8 @@ impl Watched<'_> {
             filters,
             by_id,
             tables,
+            by_handle,
+            by_parent,
         })
     }
 }

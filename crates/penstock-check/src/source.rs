@@ -1,6 +1,7 @@
 //! A script's text: its lines, what it says of failure, what it allows, where its words stand.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 /// What a text is written in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,10 +27,16 @@ pub struct Source {
     pub carriage_return: Option<u32>,
     /// Whether a failing command ends it: `set -e`.
     pub errexit: bool,
+    /// The line from which on that holds.
+    pub errexit_from: u32,
     /// Variables that are given plain values: name and value, in order.
     variables: Vec<(String, String)>,
     /// Statements of Python over several lines: the last line of each.
     spans: BTreeMap<u32, u32>,
+    /// The whole text in small letters.
+    lower: OnceLock<String>,
+    /// The first words of its commands.
+    firsts: OnceLock<BTreeSet<String>>,
 }
 
 /// The first words of a batch file's lines.
@@ -69,9 +76,11 @@ impl Source {
         let shebang_e = lines.first().is_some_and(|l| {
             l.starts_with("#!") && l.split_whitespace().skip(1).any(|w| w.starts_with('-') && w.contains('e'))
         });
-        let errexit = form == Form::Script && (shebang_e || lines.iter().any(sets));
+        let set_at = lines.iter().position(sets);
+        let errexit = form == Form::Script && (shebang_e || set_at.is_some());
+        let errexit_from = if shebang_e { 1 } else { set_at.map_or(1, |n| n as u32 + 1) };
         let mut variables = Vec::new();
-        for line in &lines {
+        for line in lines.iter().filter(|l| l.contains('=')) {
             let joined = line.replace(" = ", "=");
             for piece in if form == Form::Python { joined.as_str() } else { line }.split([';', ' ', '\t']) {
                 if let Some((name, value)) = piece.split_once('=')
@@ -88,7 +97,17 @@ impl Source {
             }
         }
         let spans = if form == Form::Python { crate::python::spans(text) } else { BTreeMap::new() };
-        Source { lines, form, carriage_return, errexit, variables, spans }
+        Source {
+            lines,
+            form,
+            carriage_return,
+            errexit,
+            errexit_from,
+            variables,
+            spans,
+            lower: OnceLock::new(),
+            firsts: OnceLock::new(),
+        }
     }
 
     /// What the interpreter is given: for a batch each line with the word `tc` before it, so that lines stay where they are.
@@ -196,6 +215,11 @@ impl Source {
 
     /// Whether the command's standard error goes to `/dev/null`.
     pub fn is_hushed(&self, number: u32) -> bool {
+        // Most commands have no redirection at all.
+        let redirects = |n: u32| ["null", "NULL", "2>", ">&"].iter().any(|w| self.line(n).contains(w));
+        if !(number..=self.end_of(number)).any(redirects) {
+            return false;
+        }
         let text: String = self.logical(number).split_whitespace().collect();
         [
             "2>/dev/null",
@@ -250,16 +274,26 @@ impl Source {
         self.lines.iter().flat_map(|l| allows(l, "allow-file")).collect()
     }
 
+    /// Whether any of these stands anywhere in the text, in any case, be it within another word.
+    pub fn holds(&self, words: &[&str]) -> bool {
+        let lower = self.lower.get_or_init(|| self.lines.join("\n").to_lowercase());
+        words.iter().any(|w| lower.contains(w))
+    }
+
     /// Whether the text speaks of any of these words, in any case.
     pub fn mentions(&self, words: &[&str]) -> bool {
-        self.lines.iter().any(|l| {
-            let l = l.to_lowercase();
-            words.iter().any(|w| l.match_indices(w).any(|(at, _)| bounded(&l, at, at + w.len())))
-        })
+        self.holds(words)
+            && self.lines.iter().any(|l| {
+                let l = l.to_lowercase();
+                words.iter().any(|w| l.match_indices(w).any(|(at, _)| bounded(&l, at, at + w.len())))
+            })
     }
 
     /// Whether the text says one of these words, and not that it is none: `# fibre, no DSL here`.
     pub fn claims(&self, words: &[&str]) -> bool {
+        if !self.holds(words) {
+            return false;
+        }
         self.lines.iter().any(|l| {
             let l = l.to_lowercase();
             words.iter().any(|w| {
@@ -277,11 +311,18 @@ impl Source {
 
     /// Whether one of these words is a command of the text.
     pub fn commands(&self, words: &[&str]) -> bool {
-        let code = self.lines.iter().filter(|l| !l.trim_start().starts_with('#'));
-        let pieces = code.into_iter().flat_map(|l| l.split(['|', ';', '&', '(', '{', '`']));
-        let keyword =
-            |w: &&str| !matches!(*w, "do" | "then" | "else" | "while" | "until" | "if" | "!" | "sudo");
-        pieces.filter_map(|p| p.split_whitespace().find(keyword)).any(|first| words.contains(&first))
+        let firsts = self.firsts.get_or_init(|| {
+            let code = self.lines.iter().filter(|l| !l.trim_start().starts_with('#'));
+            let begins = |c: char| matches!(c, '|' | ';' | '&' | '(' | '{' | '`');
+            let keyword =
+                |w: &&str| !matches!(*w, "do" | "then" | "else" | "while" | "until" | "if" | "!" | "sudo");
+            let mut all: BTreeSet<&str> = BTreeSet::new();
+            for line in code {
+                all.extend(line.split(begins).filter_map(|p| p.split_whitespace().find(keyword)));
+            }
+            all.into_iter().map(str::to_owned).collect()
+        });
+        words.iter().any(|w| firsts.contains(*w))
     }
 
     /// The line where a here-document's text begins that the command at `number` reads, where it reads one.

@@ -16,6 +16,7 @@ use penstock_model::Time;
 use penstock_shell::{Console, Given, Kept, Machine, Script};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 /// The script's side.
 struct Keep<'a> {
@@ -89,7 +90,18 @@ fn in_place(
     let lent: BTreeSet<String> = first.foreign.intersection(&first.own).cloned().collect();
     let done = if lent.is_empty() { first } else { pass(variant, settings, lent, focus) };
     let Done {
-        steps, devices, foreign, stopped, stderr, partial, spaces, reached, unknown, left_out, ..
+        steps,
+        devices,
+        foreign,
+        stopped,
+        stderr,
+        partial,
+        spaces,
+        reached,
+        unknown,
+        left_out,
+        uncalled,
+        ..
     } = done;
     let partial = partial || steps.iter().any(|s| s.guessed.as_ref().is_some_and(|g| g.deep));
     let name = if script.name.is_empty() { "script".to_owned() } else { script.name.clone() };
@@ -107,14 +119,17 @@ fn in_place(
         stopped,
         stderr,
         partial,
-        forced: false,
-        library: false,
+        forced: uncalled,
+        library: uncalled,
         reached,
         unknown,
         left_out,
         not_called: BTreeSet::new(),
         prefix: String::new(),
         spaces: Vec::new(),
+        uci: None,
+        judged: BTreeSet::new(),
+        found: OnceLock::new(),
     };
     (facts, spaces)
 }
@@ -161,6 +176,8 @@ struct Done {
     reached: BTreeSet<usize>,
     unknown: BTreeSet<(String, u32)>,
     left_out: BTreeSet<u32>,
+    /// Whether only functions that nobody calls gave commands.
+    uncalled: bool,
 }
 
 fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus: Option<&str>) -> Done {
@@ -226,7 +243,7 @@ fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus
     let mut keep =
         Keep { log: &log, pending: &pending, source, name, stderr: String::new(), syntax, reached, unknown };
     let mut left_out = BTreeSet::new();
-    let mut partial = false;
+    let (mut partial, mut uncalled) = (false, false);
     let ended = if source.form == Form::Python {
         let dev = settings.dev.clone().unwrap_or_else(|| "eth0".to_owned());
         let mut runs = FromPython {
@@ -236,7 +253,9 @@ fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus
             left_out: BTreeSet::new(),
             limit: None,
         };
-        let ended = Python::new(&mut runs, script.args.clone(), dev).run(&source.lines.join("\n"));
+        let mut python = Python::new(&mut runs, script.args.clone(), dev);
+        let ended = python.run(&source.lines.join("\n"));
+        uncalled = python.uncalled;
         partial = runs.partial;
         left_out = std::mem::take(&mut runs.left_out);
         let limit = runs.limit.take();
@@ -265,6 +284,7 @@ fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus
         reached,
         unknown,
         left_out,
+        uncalled,
     }
 }
 

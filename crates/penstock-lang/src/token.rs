@@ -45,15 +45,16 @@ impl Line {
     /// A command whose words are known, as a process gets them; the source is what one would type.
     pub fn of_words(words: &[String]) -> Line {
         let mut line = Line { number: 1, ..Line::default() };
+        let mut column = 1;
         for text in words {
             if !line.source.is_empty() {
                 line.source.push(' ');
             }
-            let column = line.source.chars().count() as u32 + 1;
             let shown = quoted(text);
             let len = shown.chars().count() as u32;
             line.source.push_str(&shown);
             line.words.push(Word { text: text.clone(), column, len, line: 1 });
+            column += len + 1;
         }
         line
     }
@@ -100,7 +101,9 @@ pub fn read(text: &str, number: u32) -> Result<Line, Diagnostic> {
 
 /// A word as one would type it: in single quotes where a shell would see more in it than a word.
 pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "_-./:,=@%+^".contains(c);
+    let plain = |c: char| {
+        c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':' | ',' | '=' | '@' | '%' | '+' | '^')
+    };
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', "'\\''")),

@@ -436,19 +436,30 @@ pub fn run_within(
     machine: &mut dyn Machine,
     console: &mut dyn Console,
 ) -> Result<i32, String> {
+    if let Some(commands) = plain::wide(&script.text) {
+        readable(limits, script)?;
+        let name = if script.name.is_empty() { NAMELESS.to_owned() } else { script.name.clone() };
+        let script = Script { name, ..script.clone() };
+        return plain::run(commands, &script, false, limits.commands, machine, console);
+    }
     let (mut shell, job) = started(limits, script, "", "")?;
     shell.run(job, machine, console)
 }
 
-/// An interpreter, and what makes it run a script from a file; `before` and `behind` are commands around it.
-fn started(limits: &Limits, script: &Script, before: &str, behind: &str) -> Result<(Shell, Job), String> {
+/// Whether a script is one for a shell, and within its limits.
+fn readable(limits: &Limits, script: &Script) -> Result<(), String> {
     if let Some(other) = other_language(&script.text) {
         return Err(format!(
             "{}: its first line says {other}: only shell scripts are run here (sh, bash, dash, ash, ksh)",
             script.name
         ));
     }
-    limits.text_fits(script.text.len() + script.files.iter().map(|(_, text)| text.len()).sum::<usize>())?;
+    limits.text_fits(script.text.len() + script.files.iter().map(|(_, text)| text.len()).sum::<usize>())
+}
+
+/// An interpreter, and what makes it run a script from a file; `before` and `behind` are commands around it.
+fn started(limits: &Limits, script: &Script, before: &str, behind: &str) -> Result<(Shell, Job), String> {
+    readable(limits, script)?;
     braces_fit(&script.text)?;
     let zero = called(&script.name);
     let mut files = script.files.clone();

@@ -79,7 +79,8 @@ impl Running {
         match &mut self.0 {
             Way::Plain { commands, script, marks } => {
                 let commands = std::mem::take(commands);
-                plain::run(commands, script, *marks, machine, console).map(|status| (status, false))
+                plain::run(commands, script, *marks, Limits::default().commands, machine, console)
+                    .map(|status| (status, false))
             }
             Way::Interpreted(running) => running.body(machine, console),
         }
@@ -98,7 +99,14 @@ impl Running {
         match &mut self.0 {
             Way::Plain { commands, script, marks } => {
                 let commands = std::mem::take(commands);
-                Progress::Ended(plain::run(commands, script, *marks, machine, console))
+                Progress::Ended(plain::run(
+                    commands,
+                    script,
+                    *marks,
+                    Limits::default().commands,
+                    machine,
+                    console,
+                ))
             }
             Way::Interpreted(running) => running.go_on(time, machine, console),
         }

@@ -226,3 +226,31 @@ exit 5
     );
     assert!(show(&mut host, "tc qdisc show dev eth1").starts_with("qdisc pfifo_fast"));
 }
+
+#[test]
+fn plain_scripts_mean_the_same_without_the_interpreter() {
+    let cases = [
+        "#!/bin/sh\nDEV=eth0\nRATE=\"10mbit\" # of the line\ntc qdisc del dev $DEV root 2>/dev/null\n\
+         tc qdisc add dev \"$DEV\" root handle 1: htb default 10\n\
+         tc class add dev ${DEV} parent 1: classid 1:10 htb rate ${RATE}\necho done $DEV\n",
+        "set -e\ntc qdisc del dev eth0 root 2>/dev/null || true\ntc qdisc add dev eth0 root sfq\n\
+         tc qdisc add dev eth0 root prio\ntc qdisc add dev eth1 root sfq\n",
+        "set -euo pipefail\nexport D=eth1\nD2='eth0'\ntc qdisc add dev $D root 'sfq' perturb 10\n\
+         tc qdisc show dev $D2 >/dev/null\ntc qdisc show dev $D\nfalse=1\n",
+        "tc qdisc add dev eth0 root foo\ntc qdisc add dev eth0 root tbf rate 1mbit > /dev/null 2>&1\n:\n",
+        "tc qdisc add dev eth0 root foo || :\ntc class show dev eth9 &>/dev/null\ntrue\n",
+        "X=\"\"\ntc qdisc add dev eth0 root sfq\necho \"a  b\" 'c' # x\nip link set eth0 txqueuelen 10",
+        "X=1\nX=2\ntc qdisc add dev eth0 root handle $X: prio bands \"4\"\ntc qdisc show dev eth0\n",
+    ];
+    for text in cases {
+        let (status, kept, mut host) = exec(text, &[]);
+        let (other, interpreted, mut there) = exec(&format!("{text}\n(exit $?)\n"), &[]);
+        assert_eq!(status, other, "{text}");
+        assert_eq!((kept.stdout, kept.stderr), (interpreted.stdout, interpreted.stderr), "{text}");
+        assert_eq!(kept.commands, interpreted.commands, "{text}");
+        for device in ["eth0", "eth1"] {
+            let all = format!("tc qdisc show dev {device}");
+            assert_eq!(show(&mut host, &all), show(&mut there, &all), "{text}");
+        }
+    }
+}

@@ -4,7 +4,7 @@ use super::operate::{attribute, cost, index, operate, put, slice};
 use super::tree::{Arg, Def, Expr, Stmt, parse};
 use super::value::{Class, Object, TooLarge, Value, WIDTH, formatted};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Who carries out the commands.
@@ -95,6 +95,10 @@ pub struct Python<'a> {
     within: u32,
     /// The line of the last command.
     line: u32,
+    /// Functions that were called, by their addresses.
+    entered: BTreeSet<usize>,
+    /// Whether all that was given was given by functions that nobody calls.
+    pub uncalled: bool,
 }
 
 impl<'a> Python<'a> {
@@ -113,6 +117,8 @@ impl<'a> Python<'a> {
             commands: COMMANDS,
             within: 0,
             line: 0,
+            entered: BTreeSet::new(),
+            uncalled: false,
         }
     }
     /// Runs a text.
@@ -121,13 +127,57 @@ impl<'a> Python<'a> {
     /// The limit it was stopped at, or what Python says of a text it cannot read.
     pub fn run(&mut self, text: &str) -> Result<(), String> {
         let body = parse(&super::read::tokens(text))?;
-        match self.block(&body) {
+        let mut flow = self.block(&body);
+        // A module that only defines functions is read by calling them.
+        if self.line == 0 && !matches!(flow, Flow::Limit(_)) {
+            flow = self.call_all(&body);
+            self.uncalled = self.line > 0;
+        }
+        match flow {
             Flow::Limit(limit) => {
                 let place = if self.line > 0 { format!("line {}: ", self.line) } else { String::new() };
                 Err(format!("{place}stopped at a limit of Python here: {limit}"))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Calls each function and method that nobody called, with unknown arguments, in the text's order.
+    fn call_all(&mut self, body: &[Stmt]) -> Flow {
+        let mut todo: Vec<(Rc<Def>, Option<Value>)> = Vec::new();
+        for stmt in body {
+            if let Stmt::Def(def) = stmt {
+                todo.push((Rc::clone(def), None));
+            }
+        }
+        let classes: Vec<_> = self
+            .globals
+            .values()
+            .filter_map(|v| match v {
+                Value::Class(class) => Some(Rc::clone(class)),
+                _ => None,
+            })
+            .collect();
+        for class in classes {
+            let object = Object { class: Some(Rc::clone(&class)), ..Object::default() };
+            let own = Value::Object(Rc::new(RefCell::new(object)));
+            let defs = |first: bool| {
+                class.attrs.iter().filter(move |a| (a.0 == "__init__") == first).filter_map(|a| match a.1 {
+                    Value::Def(def) => Some(Rc::clone(def)),
+                    _ => None,
+                })
+            };
+            todo.extend(defs(true).chain(defs(false)).map(|def| (def, Some(own.clone()))));
+        }
+        for (def, own) in todo {
+            if self.entered.contains(&(Rc::as_ptr(&def) as usize)) {
+                continue;
+            }
+            if let Err(Stop::Limit(limit)) = self.enter(&def, own, Vec::new(), Vec::new()) {
+                return Flow::Limit(limit);
+            }
+        }
+        Flow::Next
     }
 
     /// Takes a step.
@@ -574,6 +624,7 @@ impl<'a> Python<'a> {
         plain: Vec<Value>,
         named: Vec<(String, Value)>,
     ) -> Eval {
+        self.entered.insert(Rc::as_ptr(def) as usize);
         if self.locals.len() > FUNCTIONS {
             return Err(Stop::Limit(format!(
                 "RecursionError: maximum recursion depth exceeded (functions within each other: {FUNCTIONS})"

@@ -110,6 +110,17 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_module_of_functions_is_read_by_calling_them() {
+        check(
+            "import os\ndef add(d, r='5mbit'):\n    os.system('tc a ' + r)\ndef used():\n    return 1\nx = used()\n\
+             class S:\n    def __init__(self):\n        self.d = 'eth0'\n    def go(self):\n        os.system(f'tc {self.d}')\n",
+            &[(3, "tc a 5mbit"), (11, "tc eth0")],
+        );
+        // Where something is called, the others are not.
+        check("import os\ndef f():\n    os.system('a')\nos.system('b')\n", &[(4, "b")]);
+    }
+
     /// On a thread as small as a test's: nothing here may use up its stack.
     fn refused(text: &str) -> String {
         let mut kept = Kept::default();

@@ -137,13 +137,12 @@ fn big(facts: &Facts, found: &mut Found) {
 }
 
 fn overhead(facts: &Facts, found: &mut Found) {
-    let says_dsl = facts.source.claims(&["adsl", "dsl", "adsl2", "vdsl", "pppoe", "atm", "pppoa"]);
+    // That a device is called ppp0 says nothing of what is below it.
+    if !facts.source.claims(&["adsl", "dsl", "adsl2", "vdsl", "pppoe", "atm", "pppoa"]) {
+        return;
+    }
     let cells_said = facts.source.claims(&["adsl", "adsl2", "atm", "pppoa"]);
     for device in &facts.devices {
-        // That a device is called ppp0 says nothing of what is below it.
-        if !says_dsl {
-            continue;
-        }
         let Some(root) = device.root() else { continue };
         let Some(at) = root.step else { continue };
         let counted = |o: &penstock_model::Options| {

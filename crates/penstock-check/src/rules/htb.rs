@@ -56,10 +56,6 @@ fn class_commands(facts: &Facts) -> Vec<(usize, &Step, &str, Handle, Verb)> {
 }
 
 fn same_class(facts: &Facts, found: &mut Found) {
-    // What goes on for ever, or waits between its turns, changes rates on purpose.
-    if facts.source.commands(&["sleep", "read", "wait"]) {
-        return;
-    }
     let mut made: BTreeMap<(&str, Handle), &Step> = BTreeMap::new();
     for (at, step, dev, id, verb) in class_commands(facts) {
         if verb == Verb::Del {
@@ -74,6 +70,10 @@ fn same_class(facts: &Facts, found: &mut Found) {
         };
         if before.words == step.words && before.calls != step.calls {
             continue;
+        }
+        // What goes on for ever, or waits between its turns, changes rates on purpose.
+        if facts.source.commands(&["sleep", "read", "wait"]) {
+            return;
         }
         let reason = format!("`{}` was made by the turn before; this one changes it.", before.text());
         found.at(

@@ -79,6 +79,24 @@ fn no_del(facts: &Facts, found: &mut Found) {
         return;
     }
     let mut seen: BTreeSet<(&str, Handle)> = BTreeSet::new();
+    let deletions: Vec<Vec<&str>> = facts
+        .source
+        .lines
+        .iter()
+        .filter(|l| l.contains("del"))
+        .map(|l| l.split_whitespace().collect::<Vec<_>>())
+        .filter(|words| {
+            words.iter().any(|w| *w == "del" || *w == "delete")
+                && words.iter().any(|w| "qdisc".starts_with(w))
+        })
+        .collect();
+    let deletes = |parent: Handle| {
+        deletions.iter().any(|words| match parent {
+            Handle::ROOT => words.contains(&"root"),
+            _ => ["ingress", "clsact", "ffff:"].iter().any(|w| words.contains(w)),
+        })
+    };
+    let (root, ingress) = (deletes(Handle::ROOT), deletes(Handle::INGRESS));
     // `ip link del` takes the qdiscs with the device; a device the script makes is new; a loop may have deleted by another name.
     for (at, dev, verb, parent) in tops(facts) {
         let first = seen.insert((dev, parent));
@@ -92,14 +110,7 @@ fn no_del(facts: &Facts, found: &mut Found) {
         {
             continue;
         }
-        let stops = facts.source.lines.iter().any(|l| {
-            let words: Vec<&str> = l.split_whitespace().collect();
-            let del = words.iter().any(|w| *w == "del" || *w == "delete")
-                && words.iter().any(|w| "qdisc".starts_with(w));
-            del && (words.contains(&"root") && parent == Handle::ROOT
-                || (words.contains(&"ingress") || words.contains(&"clsact") || words.contains(&"ffff:"))
-                    && parent == Handle::INGRESS)
-        });
+        let stops = if parent == Handle::ROOT { root } else { ingress };
         if stops {
             continue;
         }
@@ -280,7 +291,9 @@ fn ends_early(facts: &Facts, found: &mut Found) {
             Some(Command::Filter { req, .. }) => req.verb == Verb::Del,
             _ => false,
         };
-        if del && !facts.source.is_tested(step.line) {
+        // Called from further down it is ended all the same.
+        let before = step.line < facts.source.errexit_from && step.calls.is_empty();
+        if del && !before && !facts.source.is_tested(step.line) {
             let logical = facts.source.logical(step.line);
             let end = facts.source.end_of(step.line);
             let text = facts.source.line(end);
@@ -319,6 +332,7 @@ fn undone(facts: &Facts, found: &mut Found) {
             }
         }
     }
+    let Some(at) = last.filter(|_| stands.is_empty()) else { return };
     // Between set-up and deletion an experiment may run, or somebody looks at what stands.
     let waits = facts.source.commands(&[
         "sleep", "read", "iperf", "iperf3", "ping", "netperf", "trap", "flent", "curl", "wget", "wait",
@@ -326,9 +340,7 @@ fn undone(facts: &Facts, found: &mut Found) {
     ]);
     let script = facts.source.form == crate::source::Form::Script;
     let looks = facts.steps.iter().any(|s| s.ok() && s.program() == "tc" && super::errors::shows(s));
-    if let Some(at) =
-        last.filter(|_| stands.is_empty() && script && !waits && !looks && facts.unknown.is_empty())
-    {
+    if script && !waits && !looks && facts.unknown.is_empty() {
         found.at(
             at,
             "del",

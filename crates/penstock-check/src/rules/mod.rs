@@ -6,16 +6,19 @@ mod cake;
 mod cause;
 mod chains;
 mod classify;
+mod deeds;
 mod direction;
 mod errors;
 mod htb;
 mod hygiene;
 mod ingress;
+mod kinds;
 mod lives;
 mod marks;
 mod nat;
 mod netem;
 mod never;
+mod openwrt;
 mod queues;
 mod rates;
 mod removed;
@@ -24,13 +27,14 @@ mod shadow;
 mod six;
 mod sizes;
 mod sorted;
+mod timed;
 mod u32;
 mod units;
 
 use crate::finding::Rule;
 
 /// The tables, in the order of their codes.
-const TABLES: [&[Rule]; 25] = [
+const TABLES: [&[Rule]; 30] = [
     errors::RULES,
     removed::RULES,
     cause::RULES,
@@ -56,6 +60,11 @@ const TABLES: [&[Rule]; 25] = [
     hygiene::RULES,
     cake::RULES,
     six::RULES,
+    kinds::RULES,
+    timed::RULES,
+    deeds::RULES,
+    kinds::LATER,
+    openwrt::RULES,
 ];
 
 /// Every rule.

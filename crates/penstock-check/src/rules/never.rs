@@ -4,7 +4,7 @@ use crate::facts::{Device, Facts, Step};
 use crate::filters::{Field, Filter, IP, IP6};
 use crate::finding::{Found, Rule, Say};
 use penstock_lang::iptables::{Match, PortMatch};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub const RULES: &[Rule] = &[
     Rule::warning(
@@ -79,23 +79,41 @@ fn never(facts: &Facts, found: &mut Found) {
         if !last.is_some_and(|d| std::ptr::eq(d, device)) {
             continue;
         }
+        // A line that stands for several filters is one of a loop: if all of them fit nothing, that is said once.
+        let mut of_line: BTreeMap<u32, Vec<&Filter>> = BTreeMap::new();
+        for filter in &device.filters {
+            of_line.entry(facts.steps[filter.step].line).or_default().push(filter);
+        }
+        // Who sets a mark, and where, is asked by rules of their own; an inner class's packets are sorted further down.
+        let unasked = |f: &&Filter| {
+            let by_mark = f.kind == "fw" || f.tests.contains_key(&Field::Mark);
+            let inner = f.classid.and_then(|c| device.class(c)).is_some_and(|c| !c.children.is_empty());
+            by_mark
+                || inner
+                || !is_followed(device, f.parent.qdisc())
+                || facts.steps[f.step].guessed.is_some()
+        };
+        let judged = |f: &&Filter| {
+            let step = &facts.steps[f.step];
+            facts.judged.contains(&(step.file.clone(), step.line))
+        };
+        of_line.retain(|line, all| {
+            !versions.contains(line) && !all.iter().any(unasked) && !all.iter().all(judged)
+        });
+        // Laying packets over filters costs more than all other rules together: only where there is something to ask.
+        if of_line.is_empty() {
+            continue;
+        }
         let Ok(all) = crate::explain::partition(facts, &device.name) else { continue };
         if all.cut {
             continue;
         }
         let lines: BTreeSet<u32> = all.never.iter().copied().collect();
-        // A line that stands for several filters is one of a loop: if all of them fit nothing, that is said once.
-        let of_line = |line: u32| device.filters.iter().filter(move |f| facts.steps[f.step].line == line);
-        for &line in lines.difference(&versions) {
-            // Who sets a mark, and where, is asked by rules of their own; an inner class's packets are sorted further down.
-            let by_mark = |f: &Filter| f.kind == "fw" || f.tests.contains_key(&Field::Mark);
-            let inner =
-                |f: &Filter| f.classid.and_then(|c| device.class(c)).is_some_and(|c| !c.children.is_empty());
-            let apart = |f: &Filter| !is_followed(device, f.parent.qdisc()) || inner(f);
-            if of_line(line).any(|f| by_mark(f) || apart(f) || facts.steps[f.step].guessed.is_some()) {
+        for (line, filters) in of_line {
+            if !lines.contains(&line) {
                 continue;
             }
-            let Some(filter) = of_line(line).find(|f| f.parent.major() != 0xffff) else { continue };
+            let Some(filter) = filters.into_iter().find(|f| f.parent.major() != 0xffff) else { continue };
             let step = &facts.steps[filter.step];
             let to = filter.classid.map_or("its action".to_owned(), |c| c.to_string());
             let mut reason = format!("Nothing of what leaves by {} comes to {to} through it.", device.name);
@@ -182,8 +200,7 @@ fn link_of<'a>(device: &'a Device, filter: &Filter, table: u32) -> Option<(&'a F
 
 fn bucket(facts: &Facts, found: &mut Found) {
     for device in &facts.devices {
-        let mut by_table: std::collections::BTreeMap<(penstock_model::Handle, u32), Vec<&Filter>> =
-            Default::default();
+        let mut by_table: BTreeMap<(penstock_model::Handle, u32), Vec<&Filter>> = Default::default();
         for filter in device.filters.iter().filter(|f| f.kind == "u32") {
             let hash = filter.options.u32("hash").unwrap_or(0);
             if hash != 0 && hash >> 20 < 0x800 {
@@ -296,6 +313,9 @@ fn flags(facts: &Facts, found: &mut Found) {
 }
 
 fn pppoe(facts: &Facts, found: &mut Found) {
+    if !facts.source.holds(&["pppoe"]) {
+        return;
+    }
     for device in facts.devices.iter().filter(|d| d.root().is_some() && !d.name.starts_with("ppp")) {
         let names = |line: &String| {
             let low = line.to_lowercase();

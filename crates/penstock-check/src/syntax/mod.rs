@@ -92,11 +92,13 @@ impl Command {
             let base = |w: &str| {
                 w.trim_matches('"').rsplit('/').next().unwrap_or(w).replace("-legacy", "").replace("-nft", "")
             };
-            if base(written) != base(run) && written != "ip" {
+            if written != run && base(written) != base(run) && written != "ip" {
                 return false;
             }
         }
-        let plain = |w: &&String| !w.contains(['$', '`', '*', '?', '[', '{', '~', '\\', '"', '\'', '(']);
+        let open =
+            |b: u8| matches!(b, b'$' | b'`' | b'*' | b'?' | b'[' | b'{' | b'~' | b'\\' | b'"' | b'\'' | b'(');
+        let plain = |w: &&String| !w.bytes().any(open);
         self.words.iter().skip(1).filter(plain).all(|w| given.any(|g| g == w))
     }
 }

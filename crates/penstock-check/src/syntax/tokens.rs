@@ -23,6 +23,11 @@ const OPERATORS: [&str; 20] = [
     "|", "<", ">",
 ];
 
+/// The operators that begin with a byte; `None` where none does.
+fn operator(first: u8) -> Option<impl Iterator<Item = &'static str>> {
+    matches!(first, b'<' | b'>' | b'&' | b'|' | b';').then(|| OPERATORS.into_iter())
+}
+
 /// Reads the text between two places. What never closes ends with the text.
 pub(crate) fn tokens(text: &str, from: usize, to: usize, line: u32) -> Vec<Token> {
     let mut reader =
@@ -83,7 +88,7 @@ impl Reader<'_> {
                     self.step(1);
                     self.put(Kind::Operator, start, line);
                 }
-                _ => match OPERATORS.into_iter().find(|o| self.starts(o)) {
+                first => match operator(first).and_then(|mut all| all.find(|o| self.starts(o))) {
                     Some(operator) if !(self.starts("<(") || self.starts(">(")) => {
                         self.step(operator.len());
                         self.put(Kind::Operator, start, line);

@@ -1,6 +1,7 @@
 #!/bin/bash
 # packets go to ifb0, the shaper stands on ifb1
-# expect: PS230 11
+# expect: PS230 12
+# expect: PS303 11
 modprobe ifb numifbs=2
 ip link set dev ifb0 up
 ip link set dev ifb1 up

@@ -6,10 +6,16 @@ use penstock_lab::experiment::Experiment;
 use penstock_machine::script::Script;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Folders that hold no scripts of the project's own.
 const LEFT_OUT: [&str; 3] = ["node_modules", "target", "vendor"];
+/// Scripts checked at once, at most: each has an interpreter with threads of its own.
+const MOST_CORES: usize = 16;
+/// Stack of a thread that checks, bytes: that of the program's own.
+const STACK: usize = 8 << 20;
 /// Files larger than this are not looked into while a folder is searched.
 const MOST: u64 = 4 << 20;
 
@@ -77,7 +83,7 @@ fn is_script(name: &str, bytes: &[u8]) -> bool {
     shapes && (suffix || shebang || begins && !name.contains('.') || holds)
 }
 
-/// Checks each, in order; of an experiment the setups of all its machines.
+/// Checks each on as many cores as there are; of an experiment the setups of all its machines. The answers are in the scripts' order.
 pub fn examine_all(
     scripts: &[Script],
     experiments: &[Option<Experiment>],
@@ -87,7 +93,39 @@ pub fn examine_all(
         Some(experiment) => super::experiment::examine(experiment),
         None => examine(script, settings),
     };
-    scripts.iter().zip(experiments).map(one).collect()
+    let all: Vec<(&Script, &Option<Experiment>)> = scripts.iter().zip(experiments).collect();
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get).min(all.len()).min(MOST_CORES);
+    if cores < 2 {
+        return all.into_iter().map(one).collect();
+    }
+    // Each takes the next one that nobody has taken; the longest is no longer than itself.
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        while let Some((at, of)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, all.get(at)?)))
+        {
+            done.push((at, one(*of)));
+        }
+        done
+    };
+    let mut done: Vec<(usize, Answer)> = std::thread::scope(|scope| {
+        let begin = |n: usize| {
+            let named = std::thread::Builder::new().name(format!("check-{n}")).stack_size(STACK);
+            named.spawn_scoped(scope, work).ok()
+        };
+        let threads: Vec<_> = (1..cores).filter_map(begin).collect();
+        let mut done = work();
+        for thread in threads {
+            match thread.join() {
+                Ok(theirs) => done.extend(theirs),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        done
+    });
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, answer)| answer).collect()
 }
 
 /// All answers as one: what was not looked at says in which file it is.

@@ -1,0 +1,124 @@
+//! PS301 to PS304: actions of filters, and where they send packets.
+
+use crate::facts::Facts;
+use crate::finding::{Found, Rule, Say};
+use penstock_sched::act;
+
+pub const RULES: &[Rule] = &[
+    Rule::warning(
+        "PS301",
+        "conform-exceed names the action for too much first",
+        "`conform-exceed A/B` does A with what exceeds the rate and B with what conforms, against the order of its own name (`get_police_result` of m_police.c). \
+         `pass/drop` lets the excess through and drops the rest. The manual page had to be mended for it: \
+         https://www.mail-archive.com/netdev@vger.kernel.org/msg125254.html, https://manpages.ubuntu.com/manpages/noble/man8/tc-police.8.html.",
+        reversed,
+    ),
+    Rule::warning(
+        "PS302",
+        "an action behind one that ends the list",
+        "Actions of a filter are carried out in their order until one says anything but `pipe` (`tcf_action_exec`). A redirect takes the packet away, pass and drop decide; \
+         what stands behind them is never done. Put the redirect last. tc-actions(8): https://man7.org/linux/man-pages/man8/tc-actions.8.html.",
+        behind,
+    ),
+    Rule::warning(
+        "PS303",
+        "packets are redirected to an ifb that has no qdisc of its own",
+        "An ifb hands on what comes to it. Only a qdisc on it shapes, and the one it has by itself does not. Put the shaper on the ifb's root. The article by tc's \
+         documenter shows the order of steps: http://linux-ip.net/gl/tc-filters/tc-filters-node3.html.",
+        bare_ifb,
+    ),
+    Rule::warning(
+        "PS304",
+        "packets that leave are redirected to the device they leave by",
+        "The packet comes to the same qdisc and the same filter again. Linux before 6.9 locks up, later ones drop it (`tcf_mirred_act`, `mirred_nest_level`): \
+         https://github.com/multipath-tcp/mptcp_net-next/issues/451.",
+        to_itself,
+    ),
+];
+
+fn reversed(facts: &Facts, found: &mut Found) {
+    for (at, step) in facts.steps.iter().enumerate().filter(|s| s.1.ok() && s.1.program() == "tc") {
+        let Some(word) = step.value(&["conform-exceed"]) else { continue };
+        let Some((exceed, conform)) = word.split_once('/') else { continue };
+        let lets = matches!(exceed, "pass" | "ok" | "pipe" | "continue");
+        if lets && matches!(conform, "drop" | "shot") {
+            let reason =
+                format!("What exceeds the rate is let through (`{exceed}`), what conforms is dropped.");
+            let fix = step.with("conform-exceed", &format!("{conform}/{exceed}"));
+            found.at(at, word, Say::new("this policer drops what conforms", reason, fix));
+        }
+    }
+}
+
+fn behind(facts: &Facts, found: &mut Found) {
+    for filter in facts.devices.iter().flat_map(|d| &d.filters) {
+        let all: Vec<(&str, i64)> = filter
+            .actions()
+            .map(|(kind, o)| (kind, o.i64("action").unwrap_or(i64::from(act::PIPE))))
+            .collect();
+        let ends = |(kind, control): &(&str, i64)| {
+            let ends = [act::OK, act::RECLASSIFY, act::SHOT, act::STOLEN, act::QUEUED, act::TRAP];
+            matches!(*kind, "mirred" | "gact") && ends.iter().any(|e| i64::from(*e) == *control)
+        };
+        let Some(at) = all.iter().position(ends).filter(|at| at + 1 < all.len()) else { continue };
+        // `random` decides otherwise now and then.
+        let step = &facts.steps[filter.step];
+        if step.has("random") || step.has("jump") {
+            continue;
+        }
+        let (first, next) = (all[at].0, all[at + 1].0);
+        let what = if first == "mirred" { "the redirect" } else { "pass or drop" };
+        let reason = format!("Behind {what} the packet is gone; `{next}` is not asked.");
+        let word = if step.has(next) { next } else { "action" };
+        found.at(filter.step, word, Say::new(format!("the action {next} is never carried out"), reason, ""));
+    }
+}
+
+/// Where a filter's packets are redirected to.
+fn redirected(step: &crate::facts::Step) -> Option<&str> {
+    let at = step.words.iter().position(|w| w == "redirect")?;
+    let dev = step.words[at..].iter().position(|w| w == "dev")? + at + 1;
+    step.words.get(dev).map(String::as_str)
+}
+
+fn bare_ifb(facts: &Facts, found: &mut Found) {
+    for filter in facts.devices.iter().flat_map(|d| &d.filters) {
+        let step = &facts.steps[filter.step];
+        let Some(to) = redirected(step).filter(|to| to.starts_with("ifb")) else { continue };
+        let shaped = facts.devices.iter().any(|d| d.name == to && d.qdiscs.iter().any(|q| q.step.is_some()));
+        // Who only feeds it may leave the rest to another script.
+        let made = facts
+            .steps
+            .iter()
+            .any(|s| s.ok() && s.has(to) && s.program() == "ip" && (s.has("add") || s.has("up")));
+        let names = facts.steps.iter().any(|s| s.program() == "tc" && s.has("qdisc") && s.has(to));
+        if shaped || !made || names || filter.actions().any(|a| a.0 == "police") {
+            continue;
+        }
+        let reason = format!("No command puts a qdisc on {to}; packets go through it as they come.");
+        let fix = format!("tc qdisc add dev {to} root fq_codel");
+        found.at(filter.step, to, Say::new(format!("{to} shapes nothing"), reason, fix));
+    }
+}
+
+fn to_itself(facts: &Facts, found: &mut Found) {
+    for device in &facts.devices {
+        for filter in
+            device.filters.iter().filter(|f| f.parent.major() != 0xffff || f.parent.minor() == 0xfff3)
+        {
+            let step = &facts.steps[filter.step];
+            if redirected(step) == Some(device.name.as_str()) && step.has("egress") && device.kind != "ifb" {
+                let reason = format!("It comes to {} again, and to this filter.", device.name);
+                found.at(
+                    filter.step,
+                    "redirect",
+                    Say::new(
+                        format!("packets that leave by {} are sent to it again", device.name),
+                        reason,
+                        "",
+                    ),
+                );
+            }
+        }
+    }
+}

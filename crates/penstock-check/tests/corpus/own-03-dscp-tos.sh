@@ -1,0 +1,5 @@
+#!/bin/sh
+tc qdisc del dev eth0 root 2>/dev/null
+tc qdisc add dev eth0 root handle 1: prio
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip tos 0x2e 0xff flowid 1:1
+# expect: PS197 4

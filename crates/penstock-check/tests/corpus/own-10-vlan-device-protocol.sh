@@ -1,0 +1,7 @@
+#!/bin/sh
+tc qdisc del dev eth0 root 2>/dev/null
+tc qdisc add dev eth0 root handle 1: htb default 20
+tc class add dev eth0 parent 1: classid 1:20 htb rate 10mbit
+tc class add dev eth0 parent 1: classid 1:10 htb rate 10mbit
+tc filter add dev eth0 parent 1: protocol ip prio 1 flower vlan_id 10 classid 1:10
+# expect: PS001 6

@@ -1,0 +1,6 @@
+#!/bin/sh
+tc qdisc del dev eth0 root 2>/dev/null
+tc qdisc add dev eth0 root handle 1: htb default 10
+tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit
+tc class add dev eth0 parent 1:1 classid 1:10 htb rate 9mbit ceil 10mbit quantum 150
+# expect: PS111 5

@@ -52,7 +52,8 @@ impl Section {
 
 /// A line's words as UCI reads them, with their columns.
 fn words(line: &str) -> Vec<(String, u32)> {
-    let (mut out, mut word): (Vec<(String, u32)>, Option<(String, u32)>) = (Vec::new(), None);
+    let mut out = Vec::new();
+    let mut word: Option<(String, u32)> = None;
     let mut quote = None;
     for (at, c) in (1..).zip(line.chars()) {
         match c {

@@ -229,7 +229,7 @@ pub fn netns_option(words: &[Word]) -> Option<&str> {
 /// Of `ip netns exec NAME PROGRAM …`: the namespace, and which word is the program's name. `None` of all other commands.
 pub fn netns_exec(words: &[String]) -> Option<(String, usize)> {
     if !words.iter().any(|w| w.starts_with('e'))
-        || !words.first().is_some_and(|w| w.rsplit('/').next() == Some("ip"))
+        || words.first().is_none_or(|w| w.rsplit('/').next() != Some("ip"))
     {
         return None;
     }

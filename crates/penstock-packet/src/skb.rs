@@ -584,6 +584,7 @@ mod tests {
                 noted: true,
             },
             rare: Rarely(Some(Box::new(Rare {
+                kept_mark: 15,
                 nest: ([4; 4], 5),
                 queue_mapping: 6,
                 queue_chosen: true,

@@ -159,7 +159,7 @@ impl Builtin for Timeout {
         let Ok((mut duration, preserve_status, command)) = timed(ctx.args) else { return Ok(None) };
         let name = command[0].clone();
         let is_program = programs::NAMES.contains(&name.rsplit('/').next().unwrap_or(&name))
-            || programs::in_namespace(&command).is_some();
+            || programs::in_namespace(command).is_some();
         if matches!(name.as_str(), "bash" | "sh" | "dash" | "env" | "nohup" | "xargs")
             || name.contains('/') && !is_program
         {

@@ -136,7 +136,7 @@ pub(crate) enum Kind {
 
 /// A listening socket.
 pub(crate) struct Listener {
-    pub(crate) cfg: Config,
+    pub(crate) cfg: Box<Config>,
     /// Accepted connections read and forget by themselves.
     pub(crate) sink: bool,
 }

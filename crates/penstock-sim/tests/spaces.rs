@@ -1,7 +1,7 @@
 //! Network namespaces of one machine, with veth pairs between them: packets, programs, qdiscs, counters.
 
 use penstock_host::{Output, Prefix};
-use penstock_model::{Kernel, Rate, Span, Time};
+use penstock_model::{Kernel, Rate, Span};
 use penstock_sim::{End, HostId, LinkSpec, World};
 
 fn run(world: &mut World, host: HostId, lines: &[&str]) {

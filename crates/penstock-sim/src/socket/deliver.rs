@@ -68,7 +68,7 @@ impl Net {
         let accepted = listening.and_then(|listener| {
             let isn = self.machines[host as usize].sockets.rng.next_u32();
             let Kind::Listener(l) = &self.sockets[listener].kind else { return None };
-            let (mut cfg, sink) = (l.cfg.clone(), l.sink);
+            let (mut cfg, sink) = ((*l.cfg).clone(), l.sink);
             self.route_mss(host, ip.src, &mut cfg);
             self.route_config(host, ip.src, &mut cfg);
             let end = Endpoint::accept(&cfg, tcp, isn, now)?;

@@ -266,7 +266,8 @@ fn what_changes_beside_the_class_is_seen() {
     // A policer's packets, taken by another filter before it: the class is the same.
     let before = |net: &str| {
         format!(
-            "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst {net} flowid 1:10\ntc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip src 10.0.0.0/8 police rate 1mbit burst 10k drop flowid 1:10"
+            "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst {net} flowid 1:10\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip src 10.0.0.0/8 police rate 1mbit burst 10k drop flowid 1:10"
         )
     };
     let said = between(&tree(&before("192.0.2.0/24")), &tree(&before("192.0.2.0/25")), Kernel::V6_12);

@@ -251,7 +251,7 @@ fn a_fixed_script_is_clean_and_differs_only_there() {
     std::fs::write(folder.join("fixed.sh"), &text).unwrap();
     assert!(said(&folder, &["check", "fixed.sh"]).1.starts_with("nothing found\n"));
     let differs = said(&folder, &["diff", "--dev", "eth0", "s.sh", "fixed.sh"]);
-    assert_eq!(differs, (1, "class 1:10: perturb 0 -> 10\n".to_owned()));
+    assert_eq!(differs, (1, "queue of 1:10: none -> perturb 10\n".to_owned()));
     assert_eq!(said(&folder, &["check", "--fix", "--write", "s.sh"]), (0, String::new()));
     assert_eq!(std::fs::read_to_string(folder.join("s.sh")).unwrap(), text);
     assert_eq!(said(&folder, &["diff", "--dev", "eth0", "s.sh", "fixed.sh"]), (0, String::new()));
@@ -396,7 +396,7 @@ fn a_script_beside_an_imported_machine() {
     std::fs::write(folder.join("other"), other).unwrap();
     let (status, text) = import("other");
     assert_eq!((status, text.lines().count()), (1, 1), "{text}");
-    assert!(text.starts_with("ip, dst 192.168.0.0/16: 1:10 -> 1:30   (tcp "), "{text}");
+    assert!(text.starts_with("ip, dst 192.168.128.0/17: 1:10 -> 1:30   (tcp "), "{text}");
     std::fs::remove_dir_all(folder).unwrap();
 }
 

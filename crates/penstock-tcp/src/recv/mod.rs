@@ -166,7 +166,7 @@ pub(crate) struct Receiver {
     rto_min: u32,
     sacks: [(u64, u64); 4],
     /// Most bytes and segments offered, as the route says.
-    route_window: Option<u32>,
+    route_window: u32,
     /// `net.core.rmem_max`, bytes.
     rmem_max: u32,
     initial_rwnd: Option<u32>,
@@ -178,7 +178,7 @@ impl Receiver {
     pub fn new(cfg: &Config, hz: u32, p: &Params) -> Receiver {
         Receiver {
             echo: Echo::new(p.today),
-            route_window: cfg.window_clamp,
+            route_window: cfg.window_clamp.unwrap_or(u32::MAX),
             rmem_max: cfg.most_asked.1,
             initial_rwnd: cfg.initial_rwnd,
             quickack: cfg.quickack,

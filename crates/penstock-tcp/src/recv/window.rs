@@ -50,7 +50,7 @@ impl Receiver {
             Buffer::Fixed(_) => self.full_space().clamp(0, 65_535 << 14) as u32,
             Buffer::Auto(..) => U16_MAX << 14,
         };
-        let clamp = clamp.min(self.route_window.unwrap_or(u32::MAX));
+        let clamp = clamp.min(self.route_window);
         let mut space = (self.full_space().max(0) as u32).min(clamp);
         if space > mss && self.stack != Stack::WindowsXp {
             space = space / mss * mss;

@@ -12,6 +12,7 @@ mod junit;
 mod kernel;
 mod machine;
 mod manual;
+mod many;
 mod near;
 mod packetdrill;
 mod queues;

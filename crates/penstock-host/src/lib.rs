@@ -151,6 +151,8 @@ pub(crate) struct Settings {
     /// `conf.all.rp_filter` and `conf.default.rp_filter`: 0 none, 1 strict, 2 loose.
     pub(crate) rp_filter: u8,
     pub(crate) rp_filter_begins: u8,
+    /// `net.core.netdev_max_backlog`, packets.
+    pub(crate) max_backlog: u32,
     pub(crate) icmp_echo_ignore_all: bool,
     pub(crate) congestion_control: String,
     pub(crate) tcp_sack: bool,
@@ -176,6 +178,7 @@ impl Default for Settings {
             filters_sources: false,
             rp_filter: 0,
             rp_filter_begins: 0,
+            max_backlog: 1000,
             icmp_echo_ignore_all: false,
             congestion_control: "cubic".to_owned(),
             tcp_sack: true,
@@ -445,6 +448,10 @@ impl Host {
     /// Its ARP table.
     pub fn neighbours(&self) -> &NeighTable {
         &self.neigh
+    }
+    /// How many packets may wait for a processor (`net.core.netdev_max_backlog`).
+    pub fn max_backlog(&self) -> usize {
+        self.sysctl.max_backlog as usize
     }
     /// Whether it forwards (`net.ipv4.ip_forward`).
     pub fn forwards(&self) -> bool {

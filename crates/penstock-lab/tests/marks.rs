@@ -92,7 +92,7 @@ fn marks_of_several_qdiscs_are_told_apart() {
     assert_eq!((of("10:"), of("20:")), (Some(one as u64), Some(other as u64)));
     assert!(one + other > 0.0);
     assert!(outcome.series.points("r", "eth1 htb 1:", "marks_packets").is_empty());
-    // The card's own count, of the frames that left, is no greater.
+    // The card counts only frames that left, so its count is at most as large.
     assert!(marks(&outcome, "eth1") <= one + other);
 }
 

@@ -129,7 +129,7 @@ mod tests {
         // Half the rate: each further packet is a millisecond later.
         let slow: Vec<Carried> = (0..5).map(|i| packet(46, 0, 2 * i * MS, 2 * (i + 1) * MS)).collect();
         assert_eq!(error_terms(&slow, 1_000_000).unwrap().packet_ns, 5 * MS);
-        // Served ahead of the rate: a target may lie in the past of the next, which is not held against it.
+        // Served ahead of the rate: a target may lie in the past of the next, which does not make that one late.
         let early = [packet(46, 0, 0, MS / 10), packet(46, MS, MS, 2 * MS)];
         assert!(error_terms(&early, 1_000_000).unwrap().packet_ns <= 0);
         // Overtaken: the aggregate is served in time, one packet of it is not.

@@ -1,4 +1,4 @@
-//! Segments as scripts write them: from headers, in words, and held against each other.
+//! Segments as scripts write them: from headers, in words, and compared with one another.
 //!
 //! Follows: linux v6.12 net/ipv4/tcp_output.c `tcp_options_write` (the order of options); google/packetdrill `run_packet.c`.
 //! Differs: what a segment carries has a length and no contents.

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 pub(crate) const TOKEN: HeaderName = HeaderName::from_static("x-penstock-token");
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// What requests are held against.
+/// The rules that every request is checked by.
 pub(crate) struct Guard {
     at: SocketAddr,
     names: Vec<String>,

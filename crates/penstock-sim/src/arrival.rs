@@ -1,6 +1,5 @@
 //! Frames that arrive, and the processor that takes them.
 
-use crate::cpu::NETDEV_MAX_BACKLOG;
 use crate::event::Event;
 use crate::net::Net;
 use penstock_host::Way;
@@ -33,7 +32,7 @@ impl Net {
             }
             return;
         }
-        if machine.cpu.backlog.len() > NETDEV_MAX_BACKLOG {
+        if machine.cpu.backlog.len() > machine.host.max_backlog() {
             self.lost_at(host, packet, "cpu", "backlog");
             return;
         }

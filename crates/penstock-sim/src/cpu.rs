@@ -31,8 +31,6 @@ pub(crate) struct Cpu {
 
 /// How often a frame's time is looked at anew for the interrupts that come while others are served.
 const INTERRUPTED_MOST: u32 = 1000;
-/// `net.core.netdev_max_backlog`, packets.
-pub(crate) const NETDEV_MAX_BACKLOG: usize = 1000;
 
 impl Cpu {
     /// A processor with nothing to do. `hz`: its timer interrupts per second.

@@ -14,7 +14,6 @@
 //!   sending (`TcpSock::pumping`) each go on themselves and find what has come meanwhile, as the kernel's `__QDISC_STATE_RUNNING` and a socket's
 //!   lock have it. A queue in place of that would send segments of two sockets in another order.
 
-use crate::cpu::NETDEV_MAX_BACKLOG;
 use crate::event::Event;
 use crate::index::LOOPBACK;
 use crate::net::Net;
@@ -178,8 +177,10 @@ impl Net {
         // loopback_xmit orphans it.
         self.free_memory(host, Owed::of(&packet));
         let now = self.queue.now();
-        let lo = &mut self.machines[host as usize].lo;
-        if lo.waiting.len() > NETDEV_MAX_BACKLOG {
+        let machine = &mut self.machines[host as usize];
+        let most = machine.host.max_backlog();
+        let lo = &mut machine.lo;
+        if lo.waiting.len() > most {
             return self.lost_on(host, LOOPBACK, packet, "cpu", "backlog");
         }
         let wait = lo.toll.charge(now, frame(packet.len));

@@ -1,4 +1,4 @@
-//! What a program is going to do, as far as its command line tells it: to be held against the network before anything runs.
+//! What a program is going to do, as far as its command line tells it: to be checked against the network before anything runs.
 
 use penstock_model::Span;
 use std::net::IpAddr;

@@ -182,7 +182,7 @@ impl LinkSpec {
 }
 
 /// What a host's processor spends on each frame that comes in, before it is forwarded or delivered. One server,
-/// first come first served; frames that find 1000 waiting are dropped (`net.core.netdev_max_backlog`).
+/// first come first served; frames that find `net.core.netdev_max_backlog` waiting are dropped, 1000 unless set.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cost {
     /// Time per frame.

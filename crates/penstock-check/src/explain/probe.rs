@@ -181,7 +181,7 @@ impl Probe {
         }
     }
 
-    /// What a filter's `protocol` is held against: the first tag's ethertype, where there is one.
+    /// What a filter's `protocol` is compared with: the first tag's ethertype, where there is one.
     pub fn protocol_seen(&self) -> u16 {
         self.tags.first().map_or(self.ethertype(), |tag| tag.0)
     }

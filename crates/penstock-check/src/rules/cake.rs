@@ -76,8 +76,8 @@ fn has(step: &Step, word: &str) -> bool {
     keywords(step).iter().any(|w| w == word)
 }
 
-/// Keywords of a link to the outside.
-const LINK: [&str; 16] = [
+/// Keywords that say what the line behind adds to a packet.
+pub(super) const OVERHEADS: [&str; 15] = [
     "docsis",
     "ethernet",
     "ether-vlan",
@@ -93,8 +93,12 @@ const LINK: [&str; 16] = [
     "ipoa-llcsnap",
     "conservative",
     "overhead",
-    "nat",
 ];
+
+/// Whether cake is told of a link to the outside.
+fn speaks_of_a_link(step: &Step) -> bool {
+    has(step, "nat") || OVERHEADS.iter().any(|w| has(step, w))
+}
 
 /// Which way packets go through a device's root.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -110,11 +114,9 @@ fn way(facts: &Facts, device: &Device) -> Option<Way> {
     if device.kind == "ifb" || device.name.starts_with("ifb") {
         let from = feeder(facts, &device.name)?;
         let feeding = facts.devices.iter().find(|d| d.name == from);
-        let speaks = |s: &Step| LINK.iter().any(|w| has(s, w)) || has(s, "ingress");
+        let speaks = |s: &Step| speaks_of_a_link(s) || has(s, "ingress");
         let by_words = own_step.is_some_and(speaks)
-            || feeding
-                .and_then(|d| d.root()?.step)
-                .is_some_and(|s| LINK.iter().any(|w| has(&facts.steps[s], w)));
+            || feeding.and_then(|d| d.root()?.step).is_some_and(|s| speaks_of_a_link(&facts.steps[s]));
         return (!inside(from) && (is_outside(facts, from) || by_words)).then_some(Way::In);
     }
     if inside(&device.name) {
@@ -123,11 +125,11 @@ fn way(facts: &Facts, device: &Device) -> Option<Way> {
     let feeds = facts.devices.iter().any(|d| {
         (d.kind == "ifb" || d.name.starts_with("ifb"))
             && feeder(facts, &d.name) == Some(device.name.as_str())
-            && d.root().and_then(|r| r.step).is_some_and(|s| {
-                has(&facts.steps[s], "ingress") || LINK.iter().any(|w| has(&facts.steps[s], w))
-            })
+            && d.root()
+                .and_then(|r| r.step)
+                .is_some_and(|s| has(&facts.steps[s], "ingress") || speaks_of_a_link(&facts.steps[s]))
     });
-    let by_words = own_step.is_some_and(|s| LINK.iter().any(|w| has(s, w)));
+    let by_words = own_step.is_some_and(speaks_of_a_link);
     (is_outside(facts, &device.name) || feeds || by_words).then_some(Way::Out)
 }
 

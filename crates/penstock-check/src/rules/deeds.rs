@@ -9,7 +9,7 @@ pub const RULES: &[Rule] = &[
         "PS301",
         "conform-exceed names the action for too much first",
         "`conform-exceed A/B` does A with what exceeds the rate and B with what conforms, against the order of its own name (`get_police_result` of m_police.c). \
-         `pass/drop` lets the excess through and drops the rest. The manual page had to be mended for it: \
+         `pass/drop` lets the excess through and drops the rest. The manual page was corrected for it: \
          https://www.mail-archive.com/netdev@vger.kernel.org/msg125254.html, https://manpages.ubuntu.com/manpages/noble/man8/tc-police.8.html.",
         reversed,
     ),

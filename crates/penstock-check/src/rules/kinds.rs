@@ -1,5 +1,6 @@
 //! PS28x and PS29x: what people get wrong with netem, HFSC and the queues that few use.
 
+use super::cake::OVERHEADS;
 use crate::facts::{Class, Device, Facts, Qdisc, Step, lasts, rate};
 use crate::finding::{Found, Level, Rule, Say};
 use penstock_lang::tc::num;
@@ -416,27 +417,8 @@ fn tbf_mtu(facts: &Facts, found: &mut Found) {
 
 /// Words that make cake count overhead.
 fn cake_counts(step: &Step) -> bool {
-    const WORDS: [&str; 18] = [
-        "overhead",
-        "ethernet",
-        "docsis",
-        "conservative",
-        "ether-vlan",
-        "pppoe-ptm",
-        "bridged-ptm",
-        "pppoe-vcmux",
-        "pppoe-llcsnap",
-        "pppoa-vcmux",
-        "pppoa-llc",
-        "bridged-vcmux",
-        "bridged-llcsnap",
-        "ipoa-vcmux",
-        "ipoa-llcsnap",
-        "via-ethernet",
-        "atm",
-        "ptm",
-    ];
-    step.words.iter().skip_while(|w| *w != "cake").any(|w| WORDS.contains(&w.as_str()))
+    let counts = |w: &str| OVERHEADS.contains(&w) || ["via-ethernet", "atm", "ptm"].contains(&w);
+    step.words.iter().skip_while(|w| *w != "cake").any(|w| counts(w))
 }
 
 /// The step of the `stab` that holds for a qdisc: its own, or that of one above it.

@@ -215,6 +215,9 @@ impl Host {
                 {
                     self.set_rp_filter(name, numbers[0]);
                 }
+                if key == "net.core.netdev_max_backlog" {
+                    self.sysctl.max_backlog = numbers[0].clamp(0, 1 << 31) as u32;
+                }
                 self.sysctl.kept.insert(key.to_owned(), kept);
             }
         }

@@ -92,7 +92,7 @@ impl Sender {
         self.cc.set_ssthresh(self.cc.current_ssthresh());
         self.space.set_mss(new);
     }
-    /// Whether what is lost is the probe: then the search goes on below, and nothing is held against the path.
+    /// Whether what is lost is the probe: then the search goes on below, and the window does not shrink for it.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_mtup_probe_failed, tcp_simple_retransmit
     pub fn mtu_probe_failed(&mut self) -> bool {
         let (una, mss) = (self.space.una(), self.space.mss());

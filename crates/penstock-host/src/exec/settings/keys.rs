@@ -27,7 +27,7 @@ pub(super) const KEYS: &[Key] = &[
     ("net.core.bpf_jit_enable", "1", Moot("programs do the same compiled")),
     ("net.core.default_qdisc", "", As),
     ("net.core.netdev_budget", "300", Moot("cards are served frame by frame")),
-    ("net.core.netdev_max_backlog", "1000", Not("1000 frames wait for a processor")),
+    ("net.core.netdev_max_backlog", "1000", As),
     ("net.core.optmem_max", "131072", Moot("no socket here has options of that size")),
     ("net.core.rmem_default", "212992", Moot("programs here read at once what has come")),
     ("net.core.rmem_max", "212992", As),

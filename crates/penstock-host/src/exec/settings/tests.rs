@@ -80,6 +80,9 @@ fn settings_of_connections_reach_them() {
         assert_ne!(set(&format!("sysctl -qw net.ipv4.ip_local_port_range='{wrong}'")), 0, "{wrong}");
     }
     assert_eq!(host.port_range(), Some((50_000, 50_009)));
+    assert_eq!(host.max_backlog(), 1000);
+    assert_eq!(host.exec("sysctl -qw net.core.netdev_max_backlog=5000", Time::ZERO).status, 0);
+    assert_eq!(host.max_backlog(), 5000);
     assert_eq!(
         (host.tcp_settings().most_asked, host.send_buffer()),
         ((None, Some(16_777_216)), Some(100_000))

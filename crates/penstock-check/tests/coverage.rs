@@ -133,3 +133,19 @@ fn programs_taken_to_succeed_are_named() {
     let answer = of("#!/bin/sh\nsystemctl stop x\ntc qdisc show\n");
     assert!(answer.coverage.text().contains("not simulated, taken to succeed: systemctl (line 2)"));
 }
+
+/// What is there instead of a class that is not is told whole: none, some, or how many more.
+#[test]
+fn classes_that_are_there_are_told() {
+    let told = |classes: u32| {
+        let each = |n| format!("tc class add dev eth0 parent 1: classid 1:{n} htb rate 1mbit\n");
+        let classes: String = (1..=classes).map(each).collect();
+        let filter = "tc filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.0.0.1 flowid 1:99\n";
+        let answer = of(&format!("tc qdisc add dev eth0 root handle 1: htb\n{classes}{filter}"));
+        let found = answer.findings.into_iter().find(|f| f.code == "PS170");
+        found.map(|f| f.reason).unwrap_or_default()
+    };
+    assert_eq!(told(0), "1: has no class.");
+    assert_eq!(told(2), "1: has the classes 1:1, 1:2.");
+    assert!(told(9).ends_with("1:7, 1:8 and 1 more."), "{}", told(9));
+}

@@ -117,8 +117,16 @@ fn no_class(facts: &Facts, found: &mut Found) {
             }
             _ => String::new(),
         };
-        let have: Vec<String> = device.classes_of(qdisc.handle).take(8).map(|c| c.id.to_string()).collect();
-        let reason = format!("{} has the classes {}.{hint}", qdisc.handle, have.join(", "));
+        let mut have: Vec<String> = device.classes_of(qdisc.handle).map(|c| c.id.to_string()).collect();
+        let more = have.len().saturating_sub(8);
+        have.truncate(8);
+        let list = have.join(", ");
+        let there = match (have.is_empty(), more) {
+            (true, _) => "has no class".to_owned(),
+            (_, 0) => format!("has the classes {list}"),
+            (_, more) => format!("has the classes {list} and {more} more"),
+        };
+        let reason = format!("{} {there}.{hint}", qdisc.handle);
         let fix = near.map_or(String::new(), |h| retarget(facts, filter, h));
         found.at(
             filter.step,

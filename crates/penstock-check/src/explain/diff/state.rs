@@ -72,6 +72,39 @@ fn asked(facts: &Facts, step: Option<usize>) -> Option<Options> {
     }
 }
 
+/// Words that change what a kind does and that no dump tells: RED's table for idle times, HTB's cells, a plug's room, taprio's frames.
+const UNTOLD: [(&str, &[&str]); 7] = [
+    ("choke", &["avpkt", "bandwidth"]),
+    ("gred", &["avpkt", "bandwidth"]),
+    ("htb", &["mtu"]),
+    ("plug", &["limit"]),
+    ("red", &["avpkt", "bandwidth"]),
+    ("sfq", &["avpkt", "redflowlimit"]),
+    ("taprio", &["max-sdu"]),
+];
+
+/// What the commands that made both say in words that no dump tells.
+fn untold(kind: &str, a: (&Facts, Option<usize>), b: (&Facts, Option<usize>)) -> Option<(String, String)> {
+    let (_, words) = UNTOLD.iter().find(|(k, _)| *k == kind)?;
+    let (mut old, mut new) = (Vec::new(), Vec::new());
+    for word in *words {
+        let value = |(facts, step): (&Facts, Option<usize>)| {
+            let own = step.and_then(|s| facts.steps.get(s));
+            // Of gred each virtual queue has a command of its own.
+            let others = facts.steps.iter().filter(|s| kind == "gred" && s.ok() && s.has(kind));
+            let steps = own.filter(|_| kind != "gred").into_iter().chain(others);
+            let values: Vec<String> =
+                steps.filter_map(|s| Some(format!("{word} {}", s.value(&[word])?))).collect();
+            if values.is_empty() { format!("no {word}") } else { values.join(" ") }
+        };
+        if value(a) != value(b) {
+            old.push(value(a));
+            new.push(value(b));
+        }
+    }
+    (!old.is_empty()).then(|| (old.join(" "), new.join(" ")))
+}
+
 /// The queue a class has where nobody gives it one, and the qdisc a device has.
 fn plain(device: &Device, parent: Handle) -> Option<Qdisc> {
     device.class(parent)?;
@@ -117,7 +150,8 @@ fn qdisc((a, one): (&Facts, &Device), (b, two): (&Facts, &Device), parent: Handl
     }
     let none = Options::new();
     let (p, q) = (asked(a, x.step).filter(|_| lacking), asked(b, y.step).filter(|_| lacking));
-    let both = changed(p.as_ref().unwrap_or(&none), q.as_ref().unwrap_or(&none))?;
+    let both = changed(p.as_ref().unwrap_or(&none), q.as_ref().unwrap_or(&none))
+        .or_else(|| untold(x.kind, (a, x.step), (b, y.step)))?;
     Some(format!("{place}: {} -> {}", both.0, both.1))
 }
 
@@ -151,6 +185,8 @@ fn class((a, one): (&Facts, &Device), (b, two): (&Facts, &Device), id: Handle) -
             _ => in_words.or_else(|| changed(&x.options, &y.options)),
         };
         out.extend(in_words.map(|both| format!("class {id}: {} -> {}", both.0, both.1)));
+    } else if let Some(both) = untold(x.kind, (a, x.step), (b, y.step)) {
+        out.push(format!("class {id}: {} -> {}", both.0, both.1));
     }
     let wait = |d: &Device, c| promise::wait(d, c, None).map(|w| w.ns.div_ceil(1_000_000));
     if let (Some(x), Some(y)) = (wait(one, x), wait(two, y))

@@ -1,33 +1,15 @@
 //! Answers for programs, and answers to what was misspelt: `--json` on every verb that answers, "did you mean" for verbs, options, names, files.
 
+mod scratch;
+
+use scratch::{Scratch, text};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 fn penstock(folder: &Path, words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_penstock"));
     command.args(words).current_dir(folder).env("PENSTOCK_STATE", folder.join("state")).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        let path = std::env::temp_dir().join(format!("penstock-answers-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Scratch(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 const TWO: &str = r#"title = "Two machines"
@@ -58,7 +40,7 @@ fn json(folder: &Path, words: &[&str]) -> Value {
 
 #[test]
 fn every_verb_that_answers_answers_in_json() {
-    let folder = Scratch::new("json");
+    let folder = Scratch::new("answers-json");
     let folder = &folder.0;
     let new = json(folder, &["new", "my-script", "--json"]);
     assert_eq!((&new["template"], &new["experiment"]), (&"my-script".into(), &"my-script.toml".into()));
@@ -112,7 +94,7 @@ fn every_verb_that_answers_answers_in_json() {
 
 #[test]
 fn repeated_runs_are_compared_with_an_interval() {
-    let folder = Scratch::new("repeat");
+    let folder = Scratch::new("answers-repeat");
     let folder = &folder.0;
     std::fs::write(folder.join("two.toml"), TWO).unwrap();
     std::fs::write(folder.join("more.toml"), TWO.replace("mean = \"10ms\"", "mean = \"5ms\"")).unwrap();
@@ -156,7 +138,7 @@ fn mangled(word: &str) -> String {
 
 #[test]
 fn every_verb_and_option_is_known_when_two_letters_are_swapped() {
-    let folder = Scratch::new("near");
+    let folder = Scratch::new("answers-near");
     let help = text(&penstock(&folder.0, &["--help"]).stdout);
     let list = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
     let verbs: Vec<&str> = list
@@ -190,7 +172,7 @@ fn every_verb_and_option_is_known_when_two_letters_are_swapped() {
 
 #[test]
 fn names_and_files_are_known_when_misspelt() {
-    let folder = Scratch::new("names");
+    let folder = Scratch::new("answers-names");
     let folder = &folder.0;
     std::fs::create_dir_all(folder.join("runs/home-line")).unwrap();
     for file in ["line.toml", "shape.sh", "gtest.pkt"] {

@@ -1,6 +1,9 @@
 //! What one types first: templates, examples by name, completions, manual pages.
 
-use std::path::{Path, PathBuf};
+mod scratch;
+
+use scratch::{Scratch, text};
+use std::path::Path;
 use std::process::{Command, Output};
 
 fn penstock(folder: &Path, words: &[&str]) -> Output {
@@ -15,30 +18,9 @@ fn ok(folder: &Path, words: &[&str]) -> String {
     text(&done.stdout)
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        let path = std::env::temp_dir().join(format!("penstock-begin-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Scratch(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 #[test]
 fn every_template_runs_and_what_it_expects_comes_out() {
-    let folder = Scratch::new("templates");
+    let folder = Scratch::new("begin-templates");
     let list: serde_json::Value = serde_json::from_str(&ok(&folder.0, &["new", "--list", "--json"])).unwrap();
     let names: Vec<&str> = list.as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["bufferbloat", "home-line", "incast", "isp", "my-script", "two-aqms", "wan"]);
@@ -59,7 +41,7 @@ fn every_template_runs_and_what_it_expects_comes_out() {
 
 #[test]
 fn the_other_half_of_a_template_holds_too() {
-    let folder = Scratch::new("half");
+    let folder = Scratch::new("begin-half");
     let change = |name: &str, changes: &[(&str, &str)]| {
         ok(&folder.0, &["new", name]);
         let file = folder.0.join(format!("{name}.toml"));
@@ -87,7 +69,7 @@ fn the_other_half_of_a_template_holds_too() {
 
 #[test]
 fn new_replaces_nothing_and_writes_where_it_is_told() {
-    let folder = Scratch::new("new");
+    let folder = Scratch::new("begin-new");
     assert!(ok(&folder.0, &["new"]).starts_with("home-line.toml\n"));
     let mine = folder.0.join("home-line.toml");
     std::fs::write(&mine, "mine").unwrap();
@@ -117,7 +99,7 @@ fn new_replaces_nothing_and_writes_where_it_is_told() {
 
 #[test]
 fn an_example_is_run_by_its_name_without_any_file() {
-    let folder = Scratch::new("example");
+    let folder = Scratch::new("begin-example");
     let shown = ok(&folder.0, &["run", "example:home-line"]);
     assert!(shown.starts_with("A home line with shaping (30 s, seed 1)\n"), "{shown}");
     assert!(shown.ends_with("runs/home-line/report.html\n"), "{shown}");
@@ -137,7 +119,7 @@ fn an_example_is_run_by_its_name_without_any_file() {
 
 #[test]
 fn examples_are_listed_and_printed() {
-    let folder = Scratch::new("list");
+    let folder = Scratch::new("begin-list");
     let shown = ok(&folder.0, &["examples"]);
     for name in ["home-line", "isp-10k", "systems/rsvp", "new/bufferbloat"] {
         assert!(shown.lines().any(|l| l.starts_with(&format!("{name} "))), "{name} in {shown}");
@@ -161,7 +143,7 @@ fn shell(name: &str, script: &str, folder: &Path) -> Option<String> {
 
 #[test]
 fn completions_are_of_every_verb_and_a_shell_takes_them() {
-    let folder = Scratch::new("completions");
+    let folder = Scratch::new("begin-completions");
     for name in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = ok(&folder.0, &["completions", name]);
         for word in ["run", "compare", "new", "repeat"] {
@@ -181,7 +163,7 @@ fn completions_are_of_every_verb_and_a_shell_takes_them() {
 
 #[test]
 fn every_verb_has_a_manual_page() {
-    let folder = Scratch::new("man");
+    let folder = Scratch::new("begin-man");
     let said = ok(&folder.0, &["man", "--out", "man1"]);
     let mut names: Vec<String> = std::fs::read_dir(folder.0.join("man1"))
         .unwrap()
@@ -217,7 +199,7 @@ fn every_verb_has_a_manual_page() {
 
 #[test]
 fn a_mistyped_verb_is_told_what_was_meant() {
-    let folder = Scratch::new("meant");
+    let folder = Scratch::new("begin-meant");
     for (word, near) in [
         ("rnu", "run"),
         ("chekc", "check"),

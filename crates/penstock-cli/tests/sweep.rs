@@ -1,5 +1,8 @@
 //! `penstock sweep` as somebody types it: what is refused, what it writes, and that it goes on after a kill.
 
+mod scratch;
+
+use scratch::{Scratch, text};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -13,36 +16,21 @@ const LINE: &str = "title = \"Line\"\nduration = \"4s\"\n[host.a]\neth0 = \"10.0
     [[flow]]\nname = \"bulk\"\nfrom = \"a\"\nto = \"b\"\nload = \"greedy\"\n\
     [[expect]]\nwhat = \"call owd p99\"\nvalue = \"<5ms\"\n";
 
-struct Place(PathBuf);
-
-impl Place {
-    fn new(name: &str) -> Place {
-        let path = std::env::temp_dir().join(format!("penstock-cli-sweep-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        fs::write(path.join("line.toml"), LINE).unwrap();
-        Place(path)
-    }
+/// A folder with the experiment in it.
+fn place(name: &str) -> Scratch {
+    let place = Scratch::new(&format!("sweep-{name}"));
+    fs::write(place.0.join("line.toml"), LINE).unwrap();
+    place
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn command(place: &Place, words: &[&str]) -> Command {
+fn command(place: &Scratch, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_penstock"));
     command.arg("sweep").args(words).current_dir(&place.0);
     command
 }
 
-fn sweep(place: &Place, words: &[&str]) -> Output {
+fn sweep(place: &Scratch, words: &[&str]) -> Output {
     command(place, words).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// The results of runs, with what tells whether one was written again.
@@ -65,7 +53,7 @@ fn whole(folder: &Path) -> Vec<Vec<u8>> {
 
 #[test]
 fn a_killed_sweep_goes_on_and_ends_with_the_same_bytes() {
-    let place = Place::new("killed");
+    let place = place("killed");
     let words = ["line.toml", "--set", "link.up.rate=1mbit,2mbit,4mbit", "--seeds", "8", "--jobs", "2"];
     let done = sweep(&place, &[&words[..], &["--out", "straight"]].concat());
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
@@ -114,7 +102,7 @@ fn a_killed_sweep_goes_on_and_ends_with_the_same_bytes() {
 
 #[test]
 fn what_is_wrong_is_told_and_nothing_is_run() {
-    let place = Place::new("wrong");
+    let place = place("wrong");
     for (words, told) in [
         (
             &["line.toml", "--set", "link.upp.rate=1mbit"][..],
@@ -144,7 +132,7 @@ fn what_is_wrong_is_told_and_nothing_is_run() {
 
 #[test]
 fn the_table_and_the_json_say_the_same() {
-    let place = Place::new("table");
+    let place = place("table");
     let words = [
         "line.toml",
         "--set",

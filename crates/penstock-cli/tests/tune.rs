@@ -1,7 +1,9 @@
 //! `penstock tune` and `penstock run --junit` as somebody types them.
 
+mod scratch;
+
+use scratch::{Scratch, text};
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -12,36 +14,21 @@ const LINE: &str = "title = \"Line\"\nduration = \"2s\"\n[host.a]\neth0 = \"10.0
     [[flow]]\nname = \"call\"\nfrom = \"a\"\nto = \"b\"\nudp = true\nload = { size = 500, gap = { mean = \"5ms\" } }\n\
     [[expect]]\nwhat = \"call owd p99\"\nvalue = \"<5ms\"\n[[expect]]\nwhat = \"call sent\"\nvalue = \"<3\"\n";
 
-struct Place(PathBuf);
-
-impl Place {
-    fn new(name: &str) -> Place {
-        let path = std::env::temp_dir().join(format!("penstock-cli-tune-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        fs::write(path.join("line.toml"), LINE).unwrap();
-        Place(path)
-    }
+/// A folder with the experiment in it.
+fn place(name: &str) -> Scratch {
+    let place = Scratch::new(&format!("tune-{name}"));
+    fs::write(place.0.join("line.toml"), LINE).unwrap();
+    place
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn command(place: &Place, words: &[&str]) -> Command {
+fn command(place: &Scratch, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_penstock"));
     command.args(words).current_dir(&place.0);
     command
 }
 
-fn penstock(place: &Place, words: &[&str]) -> Output {
+fn penstock(place: &Scratch, words: &[&str]) -> Output {
     command(place, words).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 const WORDS: [&str; 10] = [
@@ -59,7 +46,7 @@ const WORDS: [&str; 10] = [
 
 #[test]
 fn a_search_ends_with_the_best_and_goes_on_after_a_kill() {
-    let place = Place::new("kill");
+    let place = place("kill");
     let with = |more: &[&'static str]| [&WORDS[..], &["--seeds", "4"], more].concat();
     let done = penstock(&place, &with(&["--out", "straight", "--jobs", "1"]));
     let said = text(&done.stdout);
@@ -106,7 +93,7 @@ fn a_search_ends_with_the_best_and_goes_on_after_a_kill() {
 
 #[test]
 fn what_cannot_be_met_and_what_is_wrong_is_told() {
-    let place = Place::new("wrong");
+    let place = place("wrong");
     let few = [
         "tune",
         "line.toml",
@@ -141,7 +128,7 @@ fn what_cannot_be_met_and_what_is_wrong_is_told() {
 
 #[test]
 fn expectations_are_test_cases() {
-    let place = Place::new("junit");
+    let place = place("junit");
     let done = penstock(&place, &["run", "line.toml", "-q", "--repeat", "2", "--junit", "out.xml"]);
     assert_eq!(done.status.code(), Some(1), "{}", text(&done.stderr));
     let xml = fs::read_to_string(place.0.join("out.xml")).unwrap();

@@ -6,11 +6,13 @@
 
 pub mod dscp;
 mod frame;
+mod gso;
 pub mod headers;
 mod headers_bytes;
 pub mod pool;
 pub mod skb;
 
+pub use gso::{Gso, Segment};
 pub use headers::{Arp, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
 pub use pool::{Extras, Pool};
 pub use skb::{Packet, Rare, Rarely, Role, Sender, Skb, Tagged, TcNote, Tracked, TxClock, TxTime, ethertype};

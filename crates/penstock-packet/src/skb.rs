@@ -1,5 +1,6 @@
 //! The packet as the kernel carries it: `struct sk_buff` with what this project needs of it.
 
+use crate::gso::{Gso, Segment};
 use crate::headers::{ETH_HLEN, ETH_P_ARP, ETH_P_IP, ETH_P_IPV6, L3, L4};
 use penstock_model::{Handle, Time};
 use std::num::NonZeroU64;
@@ -173,6 +174,10 @@ pub struct Rare {
     pub sfb: [u32; 2],
     /// What kind of time its time of departure is; `None`: none, or TCP's pacing.
     pub txtime: Option<TxTime>,
+    /// What it is cut into ([`Skb::gso`]); `None`: it is one segment.
+    pub gso: Option<Gso>,
+    /// Which segment it is of one that was cut on this machine.
+    pub segment: Option<Segment>,
 }
 
 /// What a machine knows of a packet's connection.
@@ -206,6 +211,8 @@ impl Rare {
         datagram: None,
         sfb: [0; 2],
         txtime: None,
+        gso: None,
+        segment: None,
     };
 }
 
@@ -452,12 +459,12 @@ impl Skb {
     #[cold]
     fn rare_travels(&mut self) {
         let rare = self.rare.noted(true);
-        let (vlan, within, datagram) = (rare.vlan, rare.within.take(), rare.datagram);
+        let (vlan, within, datagram, gso) = (rare.vlan, rare.within.take(), rare.datagram, rare.gso);
         if rare.kept_mark != 0 {
             self.mark = rare.kept_mark;
         }
-        self.tc.noted = vlan.is_some() || within.is_some() || datagram.is_some();
-        *rare = Rare { vlan, within, datagram, ..Rare::NONE };
+        self.tc.noted = vlan.is_some() || within.is_some() || datagram.is_some() || gso.is_some();
+        *rare = Rare { vlan, within, datagram, gso, ..Rare::NONE };
     }
 
     /// The ethertype.
@@ -601,6 +608,8 @@ mod tests {
                 datagram: Some(14),
                 sfb: [13, 14],
                 txtime: Some(TxTime { clock: TxClock::Tai, asked: true, deadline: true }),
+                gso: Some(Gso { size: 1, segs: 2, dodgy: true }),
+                segment: Some(Segment { number: 1, paged: true }),
             }))),
             ..Skb::new(60, L3::Other(1), L4::None)
         };

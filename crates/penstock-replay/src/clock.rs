@@ -21,8 +21,16 @@ use penstock_sched::{Actions, Cx, Device, Due, Ledger, Look, Xmit};
 pub struct Arrival {
     /// Its number; `None` for a probe frame.
     pub i: Option<u32>,
+    /// Which segment it is of a packet that was cut.
+    pub segment: Option<u16>,
     /// When, ns of the machine's clock.
     pub at: i64,
+}
+
+impl Arrival {
+    fn of(skb: &Skb, at: i64) -> Arrival {
+        Arrival { i: number(skb), segment: skb.rare().segment.map(|segment| segment.number), at }
+    }
 }
 
 /// How late the probe sees what happens: the machine's clock here is the probe's. It shows where a kind counts time in
@@ -187,7 +195,7 @@ impl Machine {
             }
         }
         for sent in self.sent.drain(..).filter(|sent| sent.receive && sent.ifindex == PEER) {
-            self.arrivals.push(Arrival { i: number(&sent.skb), at: self.now });
+            self.arrivals.push(Arrival::of(&sent.skb, self.now));
         }
     }
     /// Sends a frame, which asks to leave at `departs` by a clock that stands as this does: `__dev_queue_xmit`. Whether `send` succeeds.
@@ -213,7 +221,7 @@ impl Machine {
         (packet.priority, packet.rare_mut().ptype) = (0, Some(OTHERHOST));
         if let Some(packet) = self.with_tree(|tree, cx| tree.receive(packet, cx)) {
             if matches!(packet.l3, L3::Ipv4(_) | L3::Ipv6(_)) {
-                self.arrivals.push(Arrival { i: number(&packet), at: self.now });
+                self.arrivals.push(Arrival::of(&packet, self.now));
             }
             self.pool.free(packet);
         }
@@ -249,9 +257,10 @@ impl Machine {
         self.with_tree(|tree, cx| tree.dequeue(cx))
     }
     fn deliver(&mut self, packet: Packet) {
-        if packet.len <= PEER_LEN_MAX {
+        // A super-packet is taken however long it is (`is_skb_forwardable`).
+        if packet.len <= PEER_LEN_MAX || packet.gso().is_some() {
             let at = stamped(&packet).map_or(self.now, |at| at + SEEN_LATE_NS);
-            self.arrivals.push(Arrival { i: number(&packet), at });
+            self.arrivals.push(Arrival::of(&packet, at));
         }
         self.pool.free(packet);
     }

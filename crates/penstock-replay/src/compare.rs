@@ -44,13 +44,18 @@ fn short(value: &Value) -> String {
 }
 
 fn departures(recorded: &Value, answer: &Value, found: &mut Vec<String>) {
-    let list = |v: &Value| -> Vec<(i64, i64)> {
+    type Row = (i64, i64, Option<i64>);
+    let list = |v: &Value| -> Vec<Row> {
         let release = v["release_ns"].as_i64().unwrap_or(0);
-        let row = |d: &Value| Some((d["i"].as_i64()?, d["t_ns"].as_i64()? - release));
+        let row = |d: &Value| Some((d["i"].as_i64()?, d["t_ns"].as_i64()? - release, d["segment"].as_i64()));
         v["departures"].as_array().into_iter().flatten().filter_map(row).collect()
     };
     let (want, got) = (list(recorded), list(answer));
-    let line = |d: Option<&(i64, i64)>| d.map_or("nothing".to_owned(), |(i, t)| format!("#{i} at {t} ns"));
+    let line = |d: Option<&Row>| match d {
+        None => "nothing".to_owned(),
+        Some((i, t, None)) => format!("#{i} at {t} ns"),
+        Some((i, t, Some(segment))) => format!("#{i}, segment {segment}, at {t} ns"),
+    };
     let differing: Vec<usize> =
         (0..want.len().max(got.len())).filter(|&n| want.get(n) != got.get(n)).collect();
     if let Some(&first) = differing.first() {

@@ -99,12 +99,14 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
     setup::run(&mut machine, &spec)?;
     let most = machine.tree.device().psched_mtu();
     let long = spec.packets.iter().find_map(|p| match &p.what {
-        What::Packet(skb) if skb.len > most => Some((p.i, skb.len)),
+        What::Packet(skb) if skb.len > most && skb.gso().is_none() => Some((p.i, skb.len)),
         _ => None,
     });
     if let Some((i, len)) = long {
         let message = format!("packet {i}: len {len} is more than the device takes: Message too long");
-        let help = format!("at most {most}: the MTU and the 14 bytes of the Ethernet header");
+        let help = format!(
+            "at most {most}: the MTU and the 14 bytes of the Ethernet header; or a super-packet, with gso_size"
+        );
         return Err(Diagnostic::error(message).help(help));
     }
 
@@ -118,12 +120,12 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
     let seen = drain(&mut machine, &spec, release);
     let left = show_qdiscs_runs(&mut machine, Machine::backlog);
 
-    let mut got: Vec<(u32, i64)> =
-        machine.arrivals[..seen].iter().filter_map(|a| Some((a.i?, a.at - t0))).collect();
+    let mut got: Vec<(u32, i64, Option<u16>)> =
+        machine.arrivals[..seen].iter().filter_map(|a| Some((a.i?, a.at - t0, a.segment))).collect();
     if spec.release == Release::Arrive {
-        got.sort_by_key(|&(i, t)| (t, i));
+        got.sort_by_key(|&(i, t, _)| (t, i));
     }
-    let out: BTreeSet<u32> = got.iter().map(|&(i, _)| i).collect();
+    let out: BTreeSet<u32> = got.iter().map(|&(i, ..)| i).collect();
     let lost = (0..spec.packets.len() as u32).filter(|i| !out.contains(i) && !commands.contains(i));
     let how = |i: u32| if refused.contains(&i) { "enqueue" } else { "inside" };
     let mut answer = Map::new();
@@ -133,7 +135,11 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
     answer.insert("release_ns".into(), json!(release.map(|r| r - t0)));
     answer.insert("packets".into(), json!(spec.packets.len()));
     answer.insert("late_ns".into(), json!(0));
-    let departures: Vec<Value> = got.iter().map(|(i, t)| json!({"i": i, "t_ns": t})).collect();
+    let row = |&(i, t, segment): &(u32, i64, Option<u16>)| match segment {
+        None => json!({"i": i, "t_ns": t}),
+        Some(segment) => json!({"i": i, "t_ns": t, "segment": segment}),
+    };
+    let departures: Vec<Value> = got.iter().map(row).collect();
     answer.insert("departures".into(), Value::Array(departures));
     answer.insert("drops".into(), Value::Array(lost.map(|i| json!({"i": i, "how": how(i)})).collect()));
     answer.insert("left_in_queue".into(), json!(left));

@@ -91,6 +91,8 @@ type Answer<T> = Result<T, Diagnostic>;
 
 /// More packets than have a number in the IPv4 identification.
 const PACKETS_MAX: usize = 65_536;
+/// Fewest bytes of payload that a segment may have here: the probe writes its number there.
+const GSO_SIZE_MIN: i64 = 8;
 /// Most transmit queues (`ip link add` takes no more).
 const QUEUES_MAX: i64 = 4096;
 /// `rt_tos2priority`: by `(tos & 0x1e) >> 1`.
@@ -114,6 +116,8 @@ const PACKET_FIELDS: &[&str] = &[
     "txtime_us",
     "txtime_clock",
     "txtime_deadline",
+    "gso_size",
+    "gso_dodgy",
 ];
 
 impl Spec {
@@ -440,12 +444,36 @@ fn frame(p: &Map<String, Value>, place: &str, first: usize) -> Answer<Skb> {
         ipproto::ICMP => L4::Icmp(Icmp::new(8, 0, port("sport", 0)?, 0)),
         _ => L4::None,
     };
-    Ok(Skb {
+    let mut skb = Skb {
         priority: priority(p, place, tos)?,
         mark: whole(p, place, "mark", 0, i64::from(i32::MIN), i64::from(i32::MAX))? as i32 as u32,
         eth: ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]),
         ..Skb::new(len, l3, l4)
-    })
+    };
+    super_packet(p, place, &mut skb)?;
+    Ok(skb)
+}
+
+/// `gso_size`: the frame is a super-packet, whose segments carry so many bytes of payload each.
+fn super_packet(p: &Map<String, Value>, place: &str, skb: &mut Skb) -> Answer<()> {
+    let dodgy = match p.get("gso_dodgy") {
+        None => false,
+        Some(Value::Bool(dodgy)) => *dodgy,
+        Some(other) => return Err(Diagnostic::error(format!("{place}gso_dodgy: {other} is not true or false"))),
+    };
+    if !p.contains_key("gso_size") {
+        if dodgy {
+            return Err(Diagnostic::error(format!("{place}gso_dodgy: only of a super-packet"))
+                .help("with gso_size, the payload of each segment in bytes"));
+        }
+        return Ok(());
+    }
+    let size = whole(p, place, "gso_size", 0, GSO_SIZE_MIN, 65_535)? as u16;
+    if !matches!(skb.l4, L4::Tcp(_) | L4::Udp(_)) {
+        return Err(Diagnostic::error(format!("{place}gso_size: only TCP and UDP are cut into segments")));
+    }
+    skb.set_gso(size, dodgy);
+    Ok(())
 }
 
 /// `priority`: a number, or a classid as text; without it what the ToS gives.
@@ -508,6 +536,21 @@ mod tests {
             "packets[0].priority: \"x:1\" is not a classid below 8000:",
         );
         check(json!([1]), "the specification is not JSON object");
+    }
+
+    #[test]
+    fn super_packets_are_read() {
+        let read = |packet: Value| Spec::read(&json!({ "packets": [packet] }));
+        let segments = |packet: Value| match &read(packet).unwrap().packets[0].what {
+            What::Packet(skb) => (skb.segments(), skb.counts_as()),
+            What::Command(_) => unreachable!(),
+        };
+        assert_eq!(segments(json!({"proto": "tcp", "len": 54 + 2896, "gso_size": 1448})), (2, 2));
+        assert_eq!(segments(json!({"len": 42 + 3000, "gso_size": 1000, "gso_dodgy": true})), (3, 0));
+        let wrong = |packet: Value, want: &str| assert_eq!(read(packet).unwrap_err().message, want);
+        wrong(json!({"proto": "icmp", "len": 3000, "gso_size": 1000}), "packets[0].gso_size: only TCP and UDP are cut into segments");
+        wrong(json!({"gso_size": 7}), "packets[0].gso_size: 7 is not in 8..65535");
+        wrong(json!({"gso_dodgy": true}), "packets[0].gso_dodgy: only of a super-packet");
     }
 
     #[test]

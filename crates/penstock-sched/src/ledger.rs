@@ -106,6 +106,30 @@ pub struct Ledger {
     orphans: Vec<Orphan>,
     /// Spent packets, of which copies are made.
     spare: Vec<Packet>,
+    /// By how much packets and bytes have become more where qdiscs have cut super-packets, since the ledger was made, modulo 2^32.
+    cut: Cut,
+    /// Memory for the segments of one.
+    segments: Vec<Packet>,
+}
+
+/// By how much super-packets that were cut into segments have become more: those above a qdisc that cuts one count it once, and learn of the rest
+/// by `qdisc_tree_reduce_backlog`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Cut {
+    /// Packets, modulo 2^32.
+    pub(crate) packets: u32,
+    /// Bytes as queues count them, modulo 2^32.
+    pub(crate) bytes: u32,
+}
+
+impl Cut {
+    /// What has come since.
+    pub(crate) fn since(self, before: Cut) -> Cut {
+        Cut {
+            packets: self.packets.wrapping_sub(before.packets),
+            bytes: self.bytes.wrapping_sub(before.bytes),
+        }
+    }
 }
 
 impl Ledger {
@@ -117,6 +141,41 @@ impl Ledger {
     #[inline]
     pub fn drop(&mut self, packet: Packet, reason: DropReason) {
         self.entries.push((packet, reason));
+    }
+    /// Cuts a super-packet into its segments (`skb_gso_segment`). Those above count it as one packet, and are told here of the others; whoever
+    /// loses one of them enters it as any drop. The memory goes back by [`Ledger::segments_done`].
+    #[cold]
+    pub(crate) fn segment(&mut self, mut packet: Packet) -> Vec<Packet> {
+        let mut segments = std::mem::take(&mut self.segments);
+        let count = packet.segments() as u16;
+        let whole = packet.pkt_len;
+        for n in 1..count {
+            let mut segment = self.copy(&packet);
+            segment.tc.role.set_copy(packet.tc.role.is_copy());
+            segment.become_segment(n);
+            segments.push(segment);
+        }
+        packet.become_segment(0);
+        segments.insert(0, packet);
+        let bytes = segments.iter().fold(0, |sum: u32, s| sum.wrapping_add(s.pkt_len));
+        self.cut.packets = self.cut.packets.wrapping_add(u32::from(count) - 1);
+        self.cut.bytes = self.cut.bytes.wrapping_add(bytes.wrapping_sub(whole));
+        segments
+    }
+    /// The segments have gone where they go.
+    pub(crate) fn segments_done(&mut self, mut memory: Vec<Packet>) {
+        memory.clear();
+        self.segments = memory;
+    }
+    /// By how much packets and bytes have become more so far ([`Ledger::segment`]).
+    #[inline]
+    pub(crate) fn cut(&self) -> Cut {
+        self.cut
+    }
+    /// A number that is another one when packets have been dropped or cut.
+    #[inline]
+    pub(crate) fn changes(&self) -> (usize, u32) {
+        (self.entries.len(), self.cut.packets)
     }
     /// How many drops are entered.
     #[inline]

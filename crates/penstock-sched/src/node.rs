@@ -44,9 +44,15 @@ pub(crate) struct Door {
     pub(crate) stolen: u64,
     /// Those of them that a reset put there, which counts as no drop.
     pub(crate) reset: u64,
+    /// How many more packets the kernel's counters take those for that it has given on, of which super-packets are several, modulo 2^64.
+    pub(crate) more: u64,
 }
 
 impl Door {
+    /// What it has given on as the kernel counts it, which takes a super-packet for several.
+    pub(crate) fn sent(&self) -> Count {
+        Count { packets: self.left.packets.wrapping_add(self.more), ..self.left }
+    }
     /// Packets that must lie here and below.
     pub(crate) fn holds(&self) -> u64 {
         self.given.wrapping_sub(self.left.packets).wrapping_sub(self.lost)
@@ -68,6 +74,7 @@ impl Door {
         self.left.add(other.left);
         self.lost += other.lost;
         self.reset += other.reset;
+        self.more = self.more.wrapping_add(other.more);
     }
 }
 
@@ -173,7 +180,7 @@ impl Node {
     pub(crate) fn enqueue_again(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         packet.tc.class = self.parent;
         self.look(cx.now);
-        let before = cx.drops.len();
+        let (before, cut) = (cx.drops.len(), cx.drops.cut());
         let len = packet.pkt_len;
         let held = if self.displaces { self.qdisc.held() } else { 0 };
         let answer = self.qdisc.enqueue(packet, cx);
@@ -184,6 +191,10 @@ impl Node {
         }
         self.door.given += 1;
         self.door.lost += (cx.drops.len() - before) as u64;
+        if cx.drops.cut() != cut {
+            let more = cx.drops.cut().since(cut);
+            self.door.given += u64::from(more.packets);
+        }
         match answer {
             Xmit::Success => self.door.taken.add(Count::one(len)),
             Xmit::Stolen => self.door.stolen += 1,
@@ -203,6 +214,9 @@ impl Node {
         }
         packet.tc.class = self.parent;
         let one = Count::one(packet.pkt_len);
+        if packet.is_noted() {
+            self.door.more = self.door.more.wrapping_add(packet.counts_as().wrapping_sub(1));
+        }
         self.door.given += 1;
         self.door.taken.add(one);
         self.door.left.add(one);
@@ -222,6 +236,9 @@ impl Node {
         self.door.lost += (cx.drops.len() - before) as u64;
         if let Some(packet) = &packet {
             self.door.left.add(Count::one(packet.pkt_len));
+            if packet.is_noted() {
+                self.door.more = self.door.more.wrapping_add(packet.counts_as().wrapping_sub(1));
+            }
         }
         packet
     }

@@ -24,7 +24,7 @@ use crate::sch::sfq::hash::Key;
 use crate::sch::{self, KindSpec};
 use penstock_model::rtnetlink::{ClassDump, QdiscDump};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
-use penstock_packet::{Packet, Skb};
+use penstock_packet::{Gso, Packet, Skb};
 use std::collections::BTreeMap;
 
 /// Where a qdisc with a handle is, other than the root.
@@ -231,7 +231,14 @@ impl Tree {
     /// Takes a packet from the network layer: `__dev_xmit_skb`. Sets its `pkt_len`.
     #[inline]
     pub fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
-        packet.pkt_len = packet.len;
+        packet.pkt_len = packet.initial_pkt_len();
+        if self.device.kernel >= Kernel::V7_2
+            && let Some(gso) = packet.gso()
+            && gso.dodgy
+        {
+            //= linux v7.2 net/core/dev.c qdisc_pkt_len_segs_init: what the sender has not counted is counted here.
+            packet.rare_mut().gso = Some(Gso { dodgy: false, ..gso });
+        }
         packet.queued = cx.now;
         (packet.tc.at_ingress, packet.tc.dev) = (false, self.device.ifindex);
         cx.acts.at_device(self.device.tx_queues);
@@ -261,7 +268,7 @@ impl Tree {
         if self.ingress.is_some() || self.device.is_multiqueue() {
             return false;
         }
-        packet.pkt_len = packet.len;
+        packet.pkt_len = packet.initial_pkt_len();
         packet.queued = now;
         (packet.tc.at_ingress, packet.tc.dev) = (false, self.device.ifindex);
         self.root.pass_by(packet, now)

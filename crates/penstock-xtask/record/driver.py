@@ -16,6 +16,9 @@ refused stands in the answer's "refused". "$T0+NS" in a command is that moment o
 A packet with "txtime_us" is sent by a socket with SO_TXTIME, and asks to leave that long after its own moment; "txtime_clock" (tai, realtime, monotonic) and
 "txtime_deadline" are what the socket says of such times.
 
+A packet with "gso_size" is a super-packet: it goes out of a packet socket with a header of virtio (PACKET_VNET_HDR), whose segments carry so many bytes
+each. Every segment has its packet's number and its own at the beginning of its payload; the "segment" of a departure is the latter, where the packet was cut.
+
 "release": "arrive" turns the probe round: the packets go out of the peer and arrive at the device; "departures" are those that got past its
 ingress hook to the protocols (sockets for IPv4 and IPv6)."""
 import ctypes, ctypes.util, errno, json, os, re, shlex, socket, struct, subprocess, sys, time  # noqa: F401 (for the children)
@@ -124,6 +127,88 @@ def sockets_that_ask(asked):
             return other.sendmsg([frame], [(socket.SOL_SOCKET, SO_TXTIME, due)], 0, address)
     socket.socket = Asking
 
+MARK = b'\x5e\x67'
+
+class Number(int):
+    """A packet's number, with the segment's where it was cut."""
+    told = {}
+
+def super_packets(spec):
+    """The super-packets: by packet number the bytes a segment carries, where the payload begins, and the whole length."""
+    found, i = {}, 0
+    for p in spec['packets']:
+        v6 = ':' in p.get('src', '')
+        tcp = p.get('proto') in ('tcp', 6)
+        for k in range(int(p.get('repeat', 1))):
+            if 'gso_size' in p:
+                payload = 14 + (40 if v6 else 20) + (20 if tcp else 8)
+                if int(p['len']) - payload > p['gso_size']:
+                    found[i] = (p['gso_size'], payload, int(p['len']), v6, tcp)
+            i += 1
+    return found
+
+def sockets_that_segment(supers):
+    """A socket whose sendto sends super-packets by another, with a header of virtio."""
+    below = socket.socket
+    plain = below.__mro__[1] if below.__name__ in ('Running', 'Asking') else below
+    class Segmenting(below):
+        other, wishes = None, {}
+        def setsockopt(self, level, name, value):
+            Segmenting.wishes[name] = value
+            return below.setsockopt(self, level, name, value)
+        def sendto(self, frame, address):
+            i = Segmenting.number(frame)
+            if i not in supers:
+                return below.sendto(self, frame, address)
+            size, payload, _, v6, tcp = supers[i]
+            if Segmenting.other is None:
+                Segmenting.other = plain(socket.AF_PACKET, socket.SOCK_RAW, 0)
+                Segmenting.other.setsockopt(263, 15, 1)           # SOL_PACKET, PACKET_VNET_HDR
+                Segmenting.other.setsockopt(socket.SOL_SOCKET, 32, 1 << 29)  # SO_SNDBUFFORCE
+            for name in (socket.SO_PRIORITY, socket.SO_MARK):
+                Segmenting.other.setsockopt(socket.SOL_SOCKET, name, Segmenting.wishes.get(name, 0))
+            kind = (4 if v6 else 1) if tcp else 5
+            header = struct.pack('=BBHHHH', 1, kind, 0, size, 54 if v6 else 34, 16 if tcp else 6)
+            return Segmenting.other.sendto(header + frame, address)
+        @staticmethod
+        def marked(frame, i):
+            if i not in supers:
+                return frame
+            size, payload, whole, _, _ = supers[i]
+            frame, n = bytearray(frame), 0
+            for at in range(payload, whole, size):
+                mark = (MARK + struct.pack('!HH', i, n))[:whole - at]
+                frame[at:at + len(mark)] = mark
+                n += 1
+            return bytes(frame)
+        @staticmethod
+        def number(frame):
+            """The number of a frame that is sent or has come."""
+            for payload in {s[1] for s in supers.values()}:
+                mark = frame[payload:payload + 6]
+                if len(mark) == 6 and mark[:2] == MARK:
+                    i, n = struct.unpack('!HH', mark[2:])
+                    if i in supers and supers[i][1] == payload:
+                        number = Number(i)
+                        if len(frame) < supers[i][2]:
+                            number.told = {'segment': n}
+                        return number
+            if frame[12:14] == b'\x08\0':
+                return struct.unpack('!H', frame[18:20])[0]
+            return struct.unpack('!I', frame[-4:])[0] if frame[12:14] == b'\x86\xdd' else None
+    socket.socket = Segmenting
+
+def with_super_packets(source):
+    """The probe that knows packets and their segments by what stands in them."""
+    for old, new in (
+        ("frames = [frame(i, p) for i, p in enumerate(pk)]", "frames = [socket.socket.marked(frame(i, p), i) for i, p in enumerate(pk)]"),
+        ("i = number(f)", "i = socket.socket.number(f)"),
+        ("dict(i=i, t_ns=t)", "dict(i=i, t_ns=t, **getattr(i, 'told', {}))"),
+    ):
+        assert source.count(old) == 1, old
+        source = source.replace(old, new)
+    return source
+
 def that_tells_its_start(source):
     """The probe whose sockets know the moment of t_us = 0."""
     old = "t0 = (now() //"
@@ -196,13 +281,20 @@ for name in sorted(os.listdir(folder)):
         asked = departures(spec)
         if asked:
             sockets_that_ask(asked)
+        supers = super_packets(spec)
+        if supers:
+            sockets_that_segment(supers)
         try:
             program = code[arrive]
             tells = bool(asked) or any('$T0' in w for c in todo.values() for w in c)
             if tells:
                 TAI_OFFSET[0] = time.clock_gettime_ns(11) - (time.monotonic_ns() - 1)
-            if 'tx_queues' in spec or tells:
-                text = that_tells_its_start(source) if tells else source
+            if 'tx_queues' in spec or tells or supers:
+                text = turned(source) if arrive else source
+                if tells:
+                    text = that_tells_its_start(text)
+                if supers:
+                    text = with_super_packets(text)
                 program = compile(with_queues(text, spec['tx_queues']) if 'tx_queues' in spec else text, probe, 'exec')
             wait_for_phase()
             exec(program, {'__name__': '__main__'})

@@ -5,7 +5,7 @@
 //! by which device they leave. Each ends with a fate: the class it was queued in, how long it waited, or why it was lost.
 //!
 //! Differs from the real device: of a packet only the headers are known (a filter that looks at the payload sees zeros), and one that
-//! was larger than the MTU when it was captured (offloads) goes through the qdisc as one packet of that size.
+//! was larger than the MTU when it was captured (offloads) goes through the qdisc as the super-packet that it was, where it is TCP.
 
 mod frame;
 mod pcap;
@@ -22,7 +22,8 @@ use penstock_host::Host;
 use penstock_measure::Distribution;
 use penstock_measure::table::{Align, Table};
 use penstock_model::{Diagnostic, Handle, Rate, Span, Time};
-use penstock_packet::L3;
+use penstock_packet::headers::ETH_HLEN;
+use penstock_packet::{L3, L4};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -69,7 +70,7 @@ const PAUSE: Span = Span::from_ns(1_000_000_000);
 pub fn run(
     mut host: Host,
     now: Time,
-    traffic: Traffic,
+    mut traffic: Traffic,
     settings: Settings,
 ) -> Result<Replay, Vec<Diagnostic>> {
     let not_simulated: Vec<Diagnostic> = host.unsimulated().into_iter().map(Diagnostic::error).collect();
@@ -84,9 +85,13 @@ pub fn run(
     let (ingress, rate, drain) = (settings.ingress, settings.rate, settings.drain);
     let line = Served { ifindex, ingress, from, rate, drain, simulated: None };
     let dev = host.device(ifindex).map_or(String::new(), |d| d.name.clone());
-    let notes = notes(&host, ifindex, &traffic);
+    let (long, cut) = make_super_packets(&host, ifindex, &mut traffic);
+    let mut notes = notes(&traffic, long - cut, cut);
     let start = now + PAUSE;
     let played = play(&mut host, &line, &traffic.moments, start);
+    if played.segments_lost > 0 {
+        notes.push(format!("{} segments of packets that left otherwise were dropped", played.segments_lost));
+    }
     let end = start + Span::from_ns(played.end_ns);
     let mut shown = |words: &[&str]| {
         let words: Vec<String> = words.iter().chain(&["dev", &dev]).map(|&w| w.to_owned()).collect();
@@ -139,7 +144,27 @@ fn device(host: &Host, name: Option<&str>, ingress: bool) -> Result<u32, Diagnos
     }
 }
 
-fn notes(host: &Host, ifindex: u32, traffic: &Traffic) -> Vec<String> {
+/// TCP's frames that are longer than the device takes were super-packets where they were captured: segments of the device's MTU. How many frames are
+/// longer, and how many of them are super-packets now.
+fn make_super_packets(host: &Host, ifindex: u32, traffic: &mut Traffic) -> (u64, u64) {
+    let most = host.device(ifindex).map_or(u32::MAX, |d| d.mtu + ETH_HLEN);
+    let (mut long, mut cut) = (0, 0);
+    for moment in &mut traffic.moments {
+        let What::Packet(skb) = &mut moment.what else { continue };
+        if skb.len <= most {
+            continue;
+        }
+        long += 1;
+        if matches!(skb.l4, L4::Tcp(_)) {
+            let size = most.saturating_sub(skb.segment_headers());
+            skb.set_gso(size.min(u16::MAX.into()) as u16, false);
+            cut += u64::from(skb.gso().is_some());
+        }
+    }
+    (long, cut)
+}
+
+fn notes(traffic: &Traffic, long: u64, cut: u64) -> Vec<String> {
     let mut notes = Vec::new();
     let mut note = |n: u64, text: &str| {
         if n > 0 {
@@ -148,12 +173,8 @@ fn notes(host: &Host, ifindex: u32, traffic: &Traffic) -> Vec<String> {
     };
     note(traffic.incoming, " came in, as the capture says, and were left out");
     note(traffic.unread, " of a link type that is not read, without a time, or too short, left out");
-    let most = host.device(ifindex).map_or(u32::MAX, |d| d.mtu + 14);
-    let long = traffic.moments.iter().filter(|m| matches!(&m.what, What::Packet(skb) if skb.len > most));
-    note(
-        long.count() as u64,
-        " longer than the MTU (offloads, where they were captured): each went as one packet of its size",
-    );
+    note(cut, " of TCP longer than the MTU: super-packets, where they were captured (offloads), and so here");
+    note(long, " of no TCP longer than the MTU: each went as one packet of its size");
     note(
         against(traffic),
         " go against the first direction of their connection: all leave by the same device here; keep one direction of the capture",

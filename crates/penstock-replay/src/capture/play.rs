@@ -4,7 +4,7 @@ use super::read::{Moment, What};
 use penstock_host::{Effect, Host, HostCx, NoFiles, Turn, rt_tos2priority};
 use penstock_lang::token::Line;
 use penstock_model::{Handle, Rate, Span, Time};
-use penstock_packet::{Packet, Pool, Skb};
+use penstock_packet::{L3, L4, Packet, Pool, Skb};
 use std::collections::BTreeMap;
 
 /// What became of a packet.
@@ -84,6 +84,8 @@ pub struct Played {
     pub copies: u64,
     /// Packets that the machine made itself (answers of REJECT).
     pub own: u64,
+    /// Segments that were lost of super-packets of which others have left.
+    pub segments_lost: u64,
     /// Packets still held at the end.
     pub held: u32,
     /// When it ended, ns.
@@ -97,6 +99,9 @@ const FLOW: u32 = u32::MAX;
 
 struct Player<'a> {
     host: &'a mut Host,
+    moments: &'a [Moment],
+    /// Of each super-packet that was cut, how many segments were lost.
+    lost_of: BTreeMap<u32, u64>,
     line: &'a Served,
     start: Time,
     now: Time,
@@ -113,12 +118,30 @@ struct Player<'a> {
     done: Played,
 }
 
-/// Time a frame takes on the line, with what Ethernet puts around it: padding to 60 bytes, FCS 4, preamble 8, gap 12.
-fn on_the_wire(len: u32, rate: Option<Rate>) -> Span {
+/// Time a packet takes on the line, each of its segments with what Ethernet puts around a frame: padding to 60 bytes, FCS 4, preamble 8, gap 12.
+fn on_the_wire(skb: &Skb, rate: Option<Rate>) -> Span {
     rate.map_or(Span::ZERO, |rate| {
-        let bytes = u64::from(len.max(60) + 24);
+        let frame = |len: u32| u64::from(len.max(60) + 24);
+        let bytes = skb.gso().map_or(frame(skb.len), |gso| {
+            let (size, before_last) = (u32::from(gso.size), u32::from(gso.segs - 1));
+            let full = frame(skb.segment_headers() + size);
+            full * u64::from(before_last) + frame(skb.len.saturating_sub(size * before_last))
+        });
         Span::from_ns((bytes * 1_000_000_000).div_ceil(rate.bytes_per_s().max(1)) as i64)
     })
+}
+
+/// What the machine has changed of a segment, on the packet that it is one of.
+fn as_whole(segment: &Skb, whole: &Skb) -> Skb {
+    let mut skb = segment.clone();
+    skb.len = whole.len;
+    if let (L3::Ipv4(is), L3::Ipv4(was)) = (&mut skb.l3, &whole.l3) {
+        is.id = was.id;
+    }
+    if let (L4::Tcp(is), L4::Tcp(was)) = (&mut skb.l4, &whole.l4) {
+        (is.seq, is.flags) = (was.seq, was.flags);
+    }
+    skb
 }
 
 fn class_of(skb: &Skb) -> Option<Handle> {
@@ -131,6 +154,8 @@ pub fn play(host: &mut Host, line: &Served, moments: &[Moment], start: Time) -> 
     let (pool, out) = (Pool::new(), Vec::new());
     let mut player = Player {
         host,
+        moments,
+        lost_of: BTreeMap::new(),
         line,
         start,
         now: start,
@@ -242,7 +267,7 @@ impl Player<'_> {
             }
             let Some(packet) = self.with(|host, cx| host.dequeue(ifindex, cx)) else { return };
             let rate = self.line.rate.filter(|_| ifindex == self.line.ifindex);
-            self.busy.insert(ifindex, self.now + on_the_wire(packet.len, rate));
+            self.busy.insert(ifindex, self.now + on_the_wire(&packet, rate));
             self.left(packet, ifindex);
         }
     }
@@ -257,6 +282,8 @@ impl Player<'_> {
     fn note(&mut self, packet: Packet, fate: impl FnOnce(i64, &Skb) -> Fate) {
         if packet.flow != FLOW {
             self.done.own += 1;
+        } else if packet.rare().segment.is_some() {
+            self.note_segment(&packet, fate);
         } else {
             let i = packet.seq as u32;
             let known = &mut self.done.fates[i as usize];
@@ -272,6 +299,32 @@ impl Player<'_> {
             }
         }
         self.pool.free(packet);
+    }
+
+    /// One of a packet's segments. The packet has left when the last one has that leaves, and is lost where all are.
+    fn note_segment(&mut self, segment: &Skb, fate: impl FnOnce(i64, &Skb) -> Fate) {
+        let i = segment.seq as u32;
+        let What::Packet(whole) = &self.moments[i as usize].what else { return };
+        let fate = fate((self.now - self.start).as_ns(), &as_whole(segment, whole));
+        let known = &mut self.done.fates[i as usize];
+        match (&mut *known, fate) {
+            (Fate::Left(known), Fate::Left(left)) => known.t_ns = left.t_ns,
+            (Fate::Left(_), Fate::Dropped(_)) => self.done.segments_lost += 1,
+            (_, fate @ Fate::Dropped(_)) => {
+                let lost = self.lost_of.entry(i).or_default();
+                *lost += 1;
+                if *lost == u64::from(whole.segments()) {
+                    *known = fate;
+                    self.done.lost.push(i);
+                    self.lost_of.remove(&i);
+                }
+            }
+            (_, fate) => {
+                self.done.segments_lost += self.lost_of.remove(&i).unwrap_or(0);
+                self.done.order.push(i);
+                *known = fate;
+            }
+        }
     }
 
     /// When something happens by itself next.

@@ -186,3 +186,29 @@ fn an_ifb_shapes_what_arrives() {
     assert!(rows.iter().all(|d| d["class"] == "1:1"), "{answer:#}");
     assert_eq!(waits, [0, 0, 4, 14]);
 }
+
+#[test]
+fn long_frames_of_tcp_are_super_packets() {
+    // Twenty segments, of which each has its headers in the queue; a burst shorter than that lets them in one by one.
+    let frame = "{\"proto\": \"tcp\", \"len\": 29254, \"sport\": 1, \"dport\": 2}\n";
+    let tbf = "qdisc add dev eth0 root handle 1: tbf rate 8mbit burst 5000 limit 20000";
+    let replay = through(tbf, lines(frame), |_| {});
+    let answer = replay.json();
+    assert_eq!(answer["qdiscs"][0]["packets"], json!(13));
+    assert_eq!(answer["qdiscs"][0]["drops"], json!(7));
+    let rows = answer["departures"].as_array().unwrap();
+    // 13 segments of 1514 bytes are 19682, of which 5000 leave at once.
+    assert_eq!((rows.len(), rows[0]["t_ns"].as_i64()), (1, Some(14_682_000)), "{answer:#}");
+    assert_eq!(
+        replay.notes,
+        [
+            "1 frame of TCP longer than the MTU: super-packets, where they were captured (offloads), and so here",
+            "7 segments of packets that left otherwise were dropped"
+        ]
+    );
+    let whole = through("qdisc add dev eth0 root handle 1: pfifo limit 1", lines(frame), |s| {
+        s.rate = Some(Rate::parse("10mbit").unwrap());
+    });
+    assert_eq!(whole.json()["qdiscs"][0]["packets"], json!(20));
+    assert_eq!(whole.json()["departures"].as_array().map(Vec::len), Some(1));
+}

@@ -175,7 +175,7 @@ impl Actions {
             estimator.rate().0
         });
         counts.stats.bytes += u64::from(skb.pkt_len);
-        counts.stats.packets += 1;
+        counts.stats.packets += skb.counts_as();
         let mut run = Run {
             now,
             rng,

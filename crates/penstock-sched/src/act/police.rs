@@ -223,7 +223,8 @@ impl Act for Police {
         // While a packet is received its length counts from the network header; the longest is of whole frames. In
         // 2.6.35 it is not.
         let whole = if skb.tc.at_ingress && !bucket.old { skb.pkt_len + ETH_HLEN } else { skb.pkt_len };
-        if !fast && whole <= bucket.mtu {
+        let fits = if skb.gso().is_some() { skb.segments_fit(bucket.mtu) } else { whole <= bucket.mtu };
+        if !fast && fits {
             if matches!(bucket.meter, Meter::None) {
                 return self.result;
             }

@@ -139,7 +139,7 @@ impl Cbs {
         }
         let packet = self.on_inner(|node| node.dequeue(cx), |packet| -i64::from(packet.is_some()))?;
         self.stats.bytes += u64::from(packet.pkt_len);
-        self.stats.packets += 1;
+        self.stats.packets += packet.counts_as();
         let len = i64::from(packet.pkt_len);
         let spent = len.wrapping_mul(self.sendslope) / self.port_rate;
         self.credits = self.credits.wrapping_add(spent).max(self.locredit);

@@ -206,7 +206,7 @@ impl Qdisc for Choke {
         }
         let packet = self.take(self.head)?;
         self.stats.bytes += u64::from(packet.pkt_len);
-        self.stats.packets += 1;
+        self.stats.packets += packet.counts_as();
         Some(packet)
     }
     fn peek(&mut self, _: &mut Cx<'_>) -> Option<&Packet> {

@@ -96,7 +96,7 @@ impl Codel {
         self.stats.drops = self.stats.drops.wrapping_add(dropped);
         if let Some(packet) = &packet {
             self.stats.bytes += u64::from(packet.pkt_len);
-            self.stats.packets += 1;
+            self.stats.packets += packet.counts_as();
         }
         packet
     }
@@ -126,7 +126,7 @@ impl Qdisc for Codel {
         let passes = self.root && self.qlen() == 0 && self.limit > 0;
         if passes {
             self.stats.bytes += u64::from(packet.pkt_len);
-            self.stats.packets += 1;
+            self.stats.packets += packet.counts_as();
         }
         passes
     }

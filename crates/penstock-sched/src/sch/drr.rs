@@ -162,14 +162,14 @@ impl Carrier {
         }
     }
     /// Counts a packet of a class.
-    fn count(&mut self, class: u32, len: u32, now: Time) {
+    fn count(&mut self, class: u32, (len, packets): (u32, u64), now: Time) {
         let class = &mut self.0.classes[class];
         class.look(now, class.own.bytes, class.own.packets);
         class.own.bytes += u64::from(len);
-        class.own.packets += 1;
+        class.own.packets += packets;
         let stats = &mut self.0.own.stats;
         stats.bytes += u64::from(len);
-        stats.packets += 1;
+        stats.packets += packets;
     }
     /// `drr_dequeue`.
     fn take(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
@@ -192,8 +192,10 @@ impl Carrier {
             if after == 0 && std::mem::take(&mut self.0.classes[class].own.active) {
                 self.0.own.active.retain(|&c| c != class);
             }
-            if packet.is_some() && !is_old(&self.0) {
-                self.count(class, len, cx.now);
+            if let Some(packet) = &packet
+                && !is_old(&self.0)
+            {
+                self.count(class, (len, packet.counts_as()), cx.now);
             }
             return packet;
         }
@@ -224,7 +226,7 @@ impl Qdisc for Carrier {
             self.0.own.active.push_back(class);
         }
         if is_old(&self.0) {
-            self.count(class, len, cx.now);
+            self.count(class, (len, 1), cx.now);
         }
         Xmit::Success
     }

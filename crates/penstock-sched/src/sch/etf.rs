@@ -151,7 +151,7 @@ impl Etf {
         let Waiting { at, packet, .. } = self.waiting.pop()?;
         self.stats.backlog -= packet.pkt_len;
         self.stats.bytes += u64::from(packet.pkt_len);
-        self.stats.packets += 1;
+        self.stats.packets += packet.counts_as();
         self.last = at;
         Some(packet)
     }

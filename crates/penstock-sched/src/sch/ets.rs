@@ -158,7 +158,7 @@ impl Ets {
             break packet;
         };
         self.stats.bytes += u64::from(packet.pkt_len);
-        self.stats.packets += 1;
+        self.stats.packets += packet.counts_as();
         Some(packet)
     }
 }

@@ -78,7 +78,7 @@ impl<R: Rule> Qdisc for Ruled<R> {
         let passes = self.0.queue.is_empty() && R::takes(&self.0, packet);
         if passes {
             self.0.stats.bytes += u64::from(packet.pkt_len);
-            self.0.stats.packets += 1;
+            self.0.stats.packets += packet.counts_as();
         }
         passes
     }
@@ -145,7 +145,7 @@ impl Fifo {
         // Linux counted what came in until 3.0, what goes out since.
         if self.device.kernel == Kernel::V2_6_35 {
             self.stats.bytes += u64::from(packet.pkt_len);
-            self.stats.packets += 1;
+            self.stats.packets += packet.counts_as();
         }
         self.queue.push_tail(packet);
         Xmit::Success
@@ -161,7 +161,7 @@ impl Fifo {
         let packet = self.queue.pop_head()?;
         if self.device.kernel >= Kernel::V6_12 {
             self.stats.bytes += u64::from(packet.pkt_len);
-            self.stats.packets += 1;
+            self.stats.packets += packet.counts_as();
         }
         Some(packet)
     }

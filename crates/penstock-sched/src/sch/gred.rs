@@ -197,7 +197,7 @@ impl Gred {
     fn admit(&mut self, packet: Packet) -> Xmit {
         if self.is_old() {
             self.stats.bytes += u64::from(packet.pkt_len);
-            self.stats.packets += 1;
+            self.stats.packets += packet.counts_as();
         }
         self.queue.push_tail(packet);
         Xmit::Success
@@ -311,7 +311,7 @@ impl Qdisc for Gred {
         };
         if !old {
             self.stats.bytes += u64::from(packet.pkt_len);
-            self.stats.packets += 1;
+            self.stats.packets += packet.counts_as();
         }
         if let Some(vq) = self.named(&packet).and_then(|dp| self.tab[dp].as_mut()) {
             vq.backlog = vq.backlog.wrapping_sub(packet.pkt_len);

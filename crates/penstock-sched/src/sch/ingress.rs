@@ -120,7 +120,7 @@ impl Qdisc for Ingress {
             return None;
         }
         self.stats.bytes += u64::from(skb.pkt_len);
-        self.stats.packets += 1;
+        self.stats.packets += skb.counts_as();
         let answer = answer?;
         if let act::OK | act::RECLASSIFY = answer.said {
             skb.tc.index = answer.hit.classid.minor();

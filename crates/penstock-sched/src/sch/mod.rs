@@ -67,6 +67,15 @@ fn memory(skb: &Skb) -> u32 {
     const SKB: u32 = 256;
     const SHARED_INFO: u32 = 320;
     const SMALL_HEAD: u32 = 704;
+    /// What a packet socket puts before the pages of a large packet: the headers that a checksum needs.
+    const LINEAR: u32 = 52;
+    const PAGE: u32 = 4096;
+    if skb.is_noted() && skb.rare().segment.is_some_and(|segment| segment.paged) {
+        return SKB + SMALL_HEAD + skb.len - skb.segment_headers();
+    }
+    if skb.gso().is_some() && skb.len + 16 >= PAGE {
+        return SKB + SMALL_HEAD + (skb.len - LINEAR).next_multiple_of(PAGE);
+    }
     let need = skb.len + 16 + SHARED_INFO;
     SKB + if need <= SMALL_HEAD { SMALL_HEAD } else { need.next_power_of_two() }
 }

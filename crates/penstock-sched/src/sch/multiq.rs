@@ -96,9 +96,9 @@ impl Multiq {
         }
         result
     }
-    fn count(&mut self, len: u32) {
+    fn count(&mut self, len: u32, packets: u64) {
         self.stats.bytes += u64::from(len);
-        self.stats.packets += 1;
+        self.stats.packets += packets;
     }
     /// The bands in the order in which they are asked next.
     fn turns(&self) -> impl Iterator<Item = usize> + use<> {
@@ -119,7 +119,7 @@ impl Qdisc for Multiq {
         let answer = self.on_band(band, |node| node.enqueue(packet, cx), added);
         if answer == Xmit::Success {
             if self.is_old() {
-                self.count(len);
+                self.count(len, 1);
             }
         } else if answer.counts_as_drop() {
             self.stats.drops = self.stats.drops.wrapping_add(1);
@@ -135,7 +135,7 @@ impl Qdisc for Multiq {
             };
             let Some(packet) = self.on_band(band, |node| node.dequeue(cx), added) else { continue };
             if !self.is_old() {
-                self.count(packet.pkt_len);
+                self.count(packet.pkt_len, packet.counts_as());
             }
             return Some(packet);
         }

@@ -121,7 +121,7 @@ impl Qdisc for PfifoFast {
         }
         if old {
             self.stats.bytes += u64::from(packet.pkt_len);
-            self.stats.packets += 1;
+            self.stats.packets += packet.counts_as();
         }
         self.qlen += 1;
         band.push_tail(packet);
@@ -138,7 +138,7 @@ impl Qdisc for PfifoFast {
         self.qlen -= 1;
         if self.device.kernel >= Kernel::V6_12 {
             self.stats.bytes += u64::from(packet.pkt_len);
-            self.stats.packets += 1;
+            self.stats.packets += packet.counts_as();
         }
         Some(packet)
     }
@@ -155,7 +155,7 @@ impl Qdisc for PfifoFast {
         }
         ring.taken();
         self.stats.bytes += u64::from(packet.pkt_len);
-        self.stats.packets += 1;
+        self.stats.packets += packet.counts_as();
         true
     }
     fn never_wakes(&self) -> bool {

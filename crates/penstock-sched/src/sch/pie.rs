@@ -117,7 +117,7 @@ impl Pie {
     fn take(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
         let packet = self.queue.pop_head()?;
         self.stats.bytes += u64::from(packet.pkt_len);
-        self.stats.packets += 1;
+        self.stats.packets += packet.counts_as();
         self.vars.dequeued(&self.params, packet.len, packet.queued, self.queue.backlog(), cx.now);
         Some(packet)
     }

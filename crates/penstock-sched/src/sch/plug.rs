@@ -94,7 +94,7 @@ impl Plug {
         }
         let packet = self.queue.pop_head()?;
         self.stats.bytes += u64::from(packet.pkt_len);
-        self.stats.packets += 1;
+        self.stats.packets += packet.counts_as();
         Some(packet)
     }
 }

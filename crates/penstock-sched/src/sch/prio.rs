@@ -131,7 +131,7 @@ impl Qdisc for Prio {
             Ok(band) => band,
             Err(gone) => return gone.leave_counted(packet, &mut self.stats, cx),
         };
-        let dropped = cx.drops.len();
+        let dropped = cx.drops.changes();
         let answer = self.bands[band].enqueue(packet, cx);
         if answer == Xmit::Success {
             self.qlen += 1;
@@ -145,7 +145,7 @@ impl Qdisc for Prio {
         } else if answer.counts_as_drop() {
             self.stats.drops = self.stats.drops.wrapping_add(1);
         }
-        if cx.drops.len() != dropped {
+        if cx.drops.changes() != dropped {
             self.recount();
         }
         answer
@@ -156,25 +156,25 @@ impl Qdisc for Prio {
         if self.qlen == 0 && !self.bands.iter().any(Node::watches_idle) {
             return None;
         }
-        let dropped = cx.drops.len();
+        let dropped = cx.drops.changes();
         let packet = self.bands.iter_mut().find_map(|band| band.dequeue(cx));
         if let Some(packet) = &packet {
             self.qlen -= 1;
             if self.device.kernel >= Kernel::V6_12 {
                 self.stats.backlog = self.stats.backlog.wrapping_sub(packet.pkt_len);
                 self.stats.bytes += u64::from(packet.pkt_len);
-                self.stats.packets += 1;
+                self.stats.packets += packet.counts_as();
             }
         }
-        if cx.drops.len() != dropped {
+        if cx.drops.changes() != dropped {
             self.recount();
         }
         packet
     }
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<&Packet> {
-        let dropped = cx.drops.len();
+        let dropped = cx.drops.changes();
         let band = self.bands.iter_mut().position(|band| band.peek(cx).is_some());
-        if cx.drops.len() != dropped {
+        if cx.drops.changes() != dropped {
             self.recount();
         }
         self.bands[band?].peek(cx)

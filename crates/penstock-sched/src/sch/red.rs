@@ -239,7 +239,7 @@ impl Qdisc for Red {
                 return Xmit::Cn;
             }
         }
-        let (len, dropped, before) = (packet.pkt_len, cx.drops.len(), self.held());
+        let (len, dropped, before) = (packet.pkt_len, cx.drops.changes(), self.held());
         let Some(child) = self.class.child_mut() else { return Gone::Shot.leave(packet, cx) };
         let answer = child.enqueue(packet, cx);
         if answer == Xmit::Success {
@@ -251,19 +251,19 @@ impl Qdisc for Red {
             self.counts.pdrop = self.counts.pdrop.wrapping_add(1);
             self.stats.drops = self.stats.drops.wrapping_add(1);
         }
-        if cx.drops.len() != dropped {
+        if cx.drops.changes() != dropped {
             self.lost(before + u32::from(answer == Xmit::Success));
         }
         answer
     }
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        let (dropped, before) = (cx.drops.len(), self.held());
+        let (dropped, before) = (cx.drops.changes(), self.held());
         let packet = self.class.child_mut().and_then(|child| child.dequeue(cx));
         match &packet {
             Some(packet) => {
                 if !self.is_old() {
                     self.stats.bytes += u64::from(packet.pkt_len);
-                    self.stats.packets += 1;
+                    self.stats.packets += packet.counts_as();
                 }
             }
             None => {
@@ -271,15 +271,15 @@ impl Qdisc for Red {
                 self.red.start_idle(cx.now);
             }
         }
-        if cx.drops.len() != dropped {
+        if cx.drops.changes() != dropped {
             self.lost(before - u32::from(packet.is_some()));
         }
         packet
     }
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<&Packet> {
-        let (dropped, before) = (cx.drops.len(), self.held());
+        let (dropped, before) = (cx.drops.changes(), self.held());
         let there = self.class.child_mut().is_some_and(|child| child.peek(cx).is_some());
-        if cx.drops.len() != dropped {
+        if cx.drops.changes() != dropped {
             self.lost(before);
         }
         if there { self.class.child_mut()?.peek(cx) } else { None }

@@ -245,7 +245,7 @@ impl Sfb {
     /// Puts a packet into the inner qdisc, and counts it in its bins.
     fn pass_on(&mut self, mut packet: Packet, hashes: [u32; 2], cx: &mut Cx<'_>) -> Xmit {
         packet.rare_mut().sfb = hashes;
-        let (dropped, before) = (cx.drops.len(), self.qlen());
+        let (dropped, before) = (cx.drops.changes(), self.qlen());
         let Some(child) = self.class.child_mut() else { return Gone::Shot.leave(packet, cx) };
         let answer = child.enqueue(packet, cx);
         if answer == Xmit::Success {
@@ -256,7 +256,7 @@ impl Sfb {
             count(&mut self.counts.childdrop);
             self.stats.drops = self.stats.drops.wrapping_add(1);
         }
-        if cx.drops.len() != dropped {
+        if cx.drops.changes() != dropped {
             self.lost(before + u32::from(answer == Xmit::Success));
         }
         answer
@@ -317,24 +317,24 @@ impl Qdisc for Sfb {
         self.pass_on(packet, hashes, cx)
     }
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        let (dropped, before) = (cx.drops.len(), self.qlen());
+        let (dropped, before) = (cx.drops.changes(), self.qlen());
         let packet = self.class.child_mut().and_then(|child| child.dequeue(cx));
         if let Some(packet) = &packet {
             self.stats.bytes += u64::from(packet.pkt_len);
-            self.stats.packets += 1;
+            self.stats.packets += packet.counts_as();
             for (bins, hash) in self.slots.iter_mut().zip(packet.rare().sfb).filter(|(_, hash)| *hash != 0) {
                 bins.buckets(hash).for_each(|b| b.qlen = b.qlen.saturating_sub(1));
             }
         }
-        if cx.drops.len() != dropped {
+        if cx.drops.changes() != dropped {
             self.lost(before - u32::from(packet.is_some()));
         }
         packet
     }
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<&Packet> {
-        let (dropped, before) = (cx.drops.len(), self.qlen());
+        let (dropped, before) = (cx.drops.changes(), self.qlen());
         let there = self.class.child_mut().is_some_and(|child| child.peek(cx).is_some());
-        if cx.drops.len() != dropped {
+        if cx.drops.changes() != dropped {
             self.lost(before);
         }
         if there { self.class.child_mut()?.peek(cx) } else { None }

@@ -102,7 +102,7 @@ impl Skbprio {
         self.queued -= 1;
         self.backlog -= packet.pkt_len;
         self.stats.bytes += u64::from(packet.pkt_len);
-        self.stats.packets += 1;
+        self.stats.packets += packet.counts_as();
         if self.is_empty(self.highest) {
             if self.lowest == self.highest {
                 (self.highest, self.lowest) = (0, PRIORITIES - 1);

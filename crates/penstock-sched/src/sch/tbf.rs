@@ -5,7 +5,6 @@
 //!
 //! Follows: linux v6.12 and v2.6.35 `net/sched/sch_tbf.c`, `include/net/sch_generic.h` `qdisc_peek_dequeued`;
 //! linux v2.4.0 `net/sched/sch_tbf.c` (2.2 has the same).
-//! Differs: segmentation offload does not exist here: what is longer than the burst is dropped.
 
 use super::KindSpec;
 use super::bfifo::Bfifo;
@@ -268,10 +267,33 @@ impl Tbf {
         self.stats.overlimits = self.stats.overlimits.wrapping_add(1);
         false
     }
+    /// `tbf_segment`: a super-packet that is longer than the burst goes in segment by segment.
+    #[cold]
+    fn segment(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+        let dropped = cx.drops.changes();
+        let mut segments = cx.drops.segment(packet);
+        let mut taken = 0;
+        for segment in segments.drain(..) {
+            let len = segment.pkt_len;
+            let answer = self.inner.enqueue(segment, cx);
+            if answer == Xmit::Success {
+                taken += 1;
+                self.stats.backlog = self.stats.backlog.wrapping_add(len);
+            } else if answer.counts_as_drop() {
+                self.stats.drops = self.stats.drops.wrapping_add(1);
+            }
+        }
+        cx.drops.segments_done(segments);
+        self.qlen += taken;
+        if cx.drops.changes() != dropped {
+            self.recount();
+        }
+        if taken > 0 { Xmit::Success } else { Xmit::Drop }
+    }
     /// `tbf_dequeue`.
     #[inline]
     fn take(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        let dropped = cx.drops.len();
+        let dropped = cx.drops.changes();
         let len = self.inner.peek(cx).map(|packet| packet.pkt_len);
         let mut taken = None;
         cx.drops.work.clock_reads += u64::from(len.is_some());
@@ -285,10 +307,10 @@ impl Tbf {
             if self.device.kernel >= Kernel::V6_12 {
                 self.stats.backlog = self.stats.backlog.wrapping_sub(packet.pkt_len);
                 self.stats.bytes += u64::from(packet.pkt_len);
-                self.stats.packets += 1;
+                self.stats.packets += packet.counts_as();
             }
         }
-        if cx.drops.len() != dropped {
+        if cx.drops.changes() != dropped {
             self.recount();
         }
         taken
@@ -300,11 +322,14 @@ impl Qdisc for Tbf {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         let len = packet.pkt_len;
         if len > self.params.max_size {
+            if packet.segments_fit(self.params.max_size) {
+                return self.segment(packet, cx);
+            }
             self.stats.drops = self.stats.drops.wrapping_add(1);
             cx.drops.drop(packet, DropReason::TooBig);
             return Xmit::Drop;
         }
-        let dropped = cx.drops.len();
+        let dropped = cx.drops.changes();
         let answer = self.inner.enqueue(packet, cx);
         if answer == Xmit::Success {
             self.qlen += 1;
@@ -318,7 +343,7 @@ impl Qdisc for Tbf {
         } else if answer.counts_as_drop() {
             self.stats.drops = self.stats.drops.wrapping_add(1);
         }
-        if cx.drops.len() != dropped {
+        if cx.drops.changes() != dropped {
             self.recount();
         }
         answer
@@ -497,6 +522,28 @@ mod tests {
     fn tbf(kernel: Kernel, bench: &mut Bench) -> Box<dyn Qdisc> {
         let init = Init { device: device(kernel), handle: Handle::new(1, 0), parent: Handle::ROOT };
         build(&init, Some(&options(kernel)), &mut bench.cx(0)).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    #[test]
+    fn what_is_longer_than_the_burst_goes_in_by_segments() {
+        let mut bench = Bench::new();
+        let mut q = tbf(Kernel::V6_12, &mut bench);
+        let mut whole = packet(7, 42 + 3500);
+        whole.set_gso(1000, false);
+        whole.pkt_len = whole.initial_pkt_len();
+        assert_eq!(q.enqueue(whole, &mut bench.cx(0)), Xmit::Success);
+        assert_eq!((q.qlen(), q.stats().backlog), (4, 3500 + 4 * 42));
+        let sizes: Vec<(u64, u32)> = (0..4)
+            .filter_map(|_| q.dequeue(&mut bench.cx(1_000_000_000)))
+            .map(|segment| (segment.seq, segment.len))
+            .collect();
+        assert_eq!(sizes, [(7, 1042), (7, 1042)]);
+        // Segments that are too long themselves do not help.
+        let mut whole = packet(8, 42 + 8000);
+        whole.set_gso(4000, false);
+        whole.pkt_len = whole.initial_pkt_len();
+        assert_eq!(q.enqueue(whole, &mut bench.cx(0)), Xmit::Drop);
+        assert_eq!(bench.dropped(), [(8, DropReason::TooBig)]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::DICE;
 use super::dice::Dice;
 use super::packets::{Traffic, sequence};
 use super::{
-    actions, aqm, arrive, by_grammar, cake, cbs, chance, classify, dualpi2, edits, etf, ets, fq_pie, hfsc,
+    actions, aqm, arrive, by_grammar, cake, cbs, chance, classify, dualpi2, edits, etf, ets, fq_pie, gso, hfsc,
     hhf, htb, matches, midway, mixed, mq, multiq, netem, paced, plug, qfq, seldom, skbprio, taprio,
 };
 use penstock_model::Kernel;
@@ -90,7 +90,7 @@ pub fn all(kernel: Kernel) -> Vec<&'static str> {
         let kind = kinds().find(|k| k.id == name.trim_end_matches(DICE));
         kind.is_none_or(|k| k.kernels.contains(&kernel))
     };
-    let own = GENERATORS.iter().map(|(name, _)| *name).filter(|name| there(name));
+    let own = GENERATORS.iter().map(|(name, _)| *name).chain([GSO]).filter(|name| there(name));
     let simulated = kinds().filter(|k| k.kernels.contains(&kernel)).map(|k| k.id);
     let by_grammar = simulated.filter(|id| by_grammar::grammar(id).is_some());
     let names: BTreeSet<&str> = own.chain(by_grammar).collect();
@@ -103,8 +103,25 @@ const MIDWAY: u64 = 101;
 /// But of these, which have commands of their own there.
 const OWN_COMMANDS: &[&str] = &["cake_mq", "mq", "mqprio", "taprio"];
 
+/// A case with super-packets of one kind or another: those of which `all` has exact cases, in turns.
+const GSO: &str = "gso";
+
+/// Whose cases these are made of. Not of what comes in at a device, nor of what asks for times of departure.
+fn with_super_packets(seed: u64) -> Option<Value> {
+    let kinds: Vec<&str> = all(Kernel::V6_12)
+        .into_iter()
+        .filter(|kind| !kind.ends_with(DICE) && !["arrive", "etf", GSO].contains(kind))
+        .collect();
+    let kind = kinds[seed as usize % kinds.len()];
+    let spec = before_traffic(kind, seed)?;
+    Some(gso::lift(&mut Dice::new(GSO, seed), spec))
+}
+
 /// A specification of `kind` from `seed`; `None` for an unknown kind.
 pub fn generate(kind: &str, seed: u64) -> Option<Value> {
+    if kind == GSO {
+        return with_super_packets(seed);
+    }
     let spec = before_traffic(kind, seed)?;
     if seed < MIDWAY || seed.is_multiple_of(2) || OWN_COMMANDS.contains(&kind) {
         return Some(spec);

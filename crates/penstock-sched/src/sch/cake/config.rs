@@ -176,6 +176,8 @@ pub struct Config {
     pub mpu: u16,
     pub wash: bool,
     pub ingress: bool,
+    /// Super-packets go in as their segments.
+    pub split_gso: bool,
     pub autorate: bool,
     /// 1: it is on; 2: aggressive.
     pub ack_filter: u32,
@@ -200,6 +202,7 @@ impl Config {
             mpu: 0,
             wash: false,
             ingress: false,
+            split_gso: true,
             autorate: false,
             ack_filter: 0,
             fwmark: (0, 0),
@@ -273,7 +276,8 @@ impl Config {
         self.without_header = !self.params.has("raw");
         self.mpu = self.number("mpu") as u16;
         let on = |name: &str| self.number(name) != 0;
-        (self.wash, self.ingress, self.autorate) = (on("wash"), on("ingress"), on("autorate"));
+        (self.wash, self.ingress, self.autorate, self.split_gso) =
+            (on("wash"), on("ingress"), on("autorate"), on("split_gso"));
         self.ack_filter = self.number("ack_filter");
         self.fwmark = (mask, shift);
     }

@@ -2,10 +2,11 @@
 //!
 //! Follows: linux v6.12 `net/sched/sch_cake.c`; v7.2 for what differs there.
 //! Differs: the hash of a flow is random in the kernel and here (`super::sfq::hash`); a packet takes as much memory as a frame from a packet
-//! socket, wherever it comes from; every packet is one segment, so `split-gso` has nothing to split.
+//! socket, wherever it comes from.
 
 mod ack;
 mod config;
+mod entry;
 mod longest;
 mod share;
 mod store;
@@ -22,11 +23,10 @@ use crate::ledger::DropReason;
 use crate::qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 pub(super) use config::Config;
-use config::{Cells, Tins};
+use config::Tins;
 use longest::{Longest, number};
 use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
-use penstock_packet::headers::ETH_HLEN;
 use penstock_packet::{L3, Packet, Skb};
 pub(super) use share::{Seat, seats};
 use store::Store;
@@ -326,25 +326,6 @@ impl Cake {
         self.tins[tin].find(Wanted { flow: hash, mode }, hosts)
     }
 
-    /// `cake_overhead`, `cake_calc_overhead`: what a packet counts as on the line.
-    fn adjusted_len(&mut self, skb: &Skb) -> u32 {
-        let offset = ETH_HLEN + 4 * skb.tags_in_frame() as u32;
-        self.offset = ewma(self.offset.into(), u64::from(offset) << 16, 8) as u32;
-        let mut len = skb.pkt_len;
-        if self.config.without_header {
-            len = len.wrapping_sub(offset);
-        }
-        widen(&mut self.sizes.network, len);
-        let least = i32::from(self.config.mpu);
-        len = (len as i32).wrapping_add(self.config.overhead.into()).max(least) as u32;
-        match self.config.cells {
-            Cells::Atm => len = len.div_ceil(48) * 53,
-            Cells::Ptm => len += len.div_ceil(64),
-            Cells::None => {}
-        }
-        widen(&mut self.sizes.adjusted, len);
-        len
-    }
     /// `cake_advance_shaper`: charges the current tin `tin` and the whole for a packet.
     fn charge(&mut self, tin: usize, len: u32, now: i64, dropped: bool) {
         if self.pace.ns == 0 {
@@ -501,36 +482,15 @@ impl Qdisc for Cake {
                 }
             }
         }
-        let len = packet.pkt_len;
+        let b = &mut self.tins[tin];
+        b.max_skblen = b.max_skblen.max(packet.pkt_len);
         packet.queued = cx.now;
-        let adjusted = self.adjusted_len(&packet);
-        let used = memory(&packet);
-        let b = &mut self.tins[tin];
-        b.max_skblen = b.max_skblen.max(len);
-        self.store.push(&mut b.flows[n].chain, packet, adjusted);
-        let needless = match self.config.ack_filter {
-            0 => None,
-            how => ack::needless(&self.store, b.flows[n].chain, how == 2),
-        };
-        let ack = needless.and_then(|before| self.store.unlink(&mut b.flows[n].chain, before));
-        let mut less = 0;
-        self.buffer_used = self.buffer_used.wrapping_add(used);
-        if let Some((ack, adjusted)) = ack {
-            less = ack.pkt_len;
-            b.ack_drops = b.ack_drops.wrapping_add(1);
-            b.bytes = b.bytes.wrapping_add(less.into());
-            self.stats.drops = self.stats.drops.wrapping_add(1);
-            self.buffer_used = self.buffer_used.wrapping_sub(memory(&ack));
-            if self.config.ingress {
-                self.charge(tin, adjusted, now, true);
-            }
-            cx.drops.drop(ack, DropReason::Early);
+        let more = if self.config.split_gso && packet.gso().is_some() {
+            self.put_segments(packet, (tin, n), cx)
         } else {
-            self.qlen += 1;
-        }
-        let more = len.wrapping_sub(less);
+            self.put(packet, (tin, n), now, cx)
+        };
         let b = &mut self.tins[tin];
-        b.packets = b.packets.wrapping_add(1);
         b.bytes = b.bytes.wrapping_add(i64::from(more as i32) as u64);
         b.backlog = b.backlog.wrapping_add(more);
         let backlog = self.longest.backlog_mut(queue);

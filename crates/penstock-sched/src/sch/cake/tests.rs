@@ -31,3 +31,24 @@ fn an_overhead_ends_raw_and_raw_keeps_its_number() {
     q.change(Some(&raw), &mut bench.cx(0)).unwrap();
     assert_eq!(seen(&*q), (true, Some(0)));
 }
+
+#[test]
+fn super_packets_go_in_as_segments_unless_told() {
+    use crate::testing::packet;
+    let whole = || {
+        let mut whole = packet(7, 42 + 3500);
+        whole.set_gso(1000, false);
+        whole.pkt_len = whole.initial_pkt_len();
+        whole
+    };
+    let sent = |q: &dyn Qdisc| (q.qlen(), q.stats().backlog);
+    let mut bench = Bench::new();
+    let mut q = made(&mut bench, Options::new());
+    assert_eq!(q.enqueue(whole(), &mut bench.cx(0)), Xmit::Success);
+    assert_eq!(sent(&*q), (4, 3500 + 4 * 42));
+    let mut q = made(&mut bench, Options::new().with("split_gso", 0u32));
+    assert_eq!(q.enqueue(whole(), &mut bench.cx(0)), Xmit::Success);
+    assert_eq!(sent(&*q), (1, 3500 + 4 * 42));
+    assert_eq!(q.dequeue(&mut bench.cx(0)).map(|p| p.segments()), Some(4));
+    assert_eq!((q.stats().packets, q.stats().bytes), (4, 3500 + 4 * 42));
+}

@@ -211,7 +211,7 @@ impl Cake {
         let b = &mut self.tins[self.current];
         b.ecn_mark = b.ecn_mark.wrapping_add(b.flows[n].vars.ecn_marked.into());
         self.stats.bytes += u64::from(packet.pkt_len);
-        self.stats.packets += 1;
+        self.stats.packets += packet.counts_as();
         if let Some(seat) = &self.seat {
             seat.sends(now);
         }

@@ -2,7 +2,7 @@
 //!
 //! Follows: linux v7.2 `net/sched/sch_dualpi2.c`; RFC 9332; De Schepper et al., "PI2: A Linearized AQM for both Classic and Scalable TCP",
 //! CoNEXT 2016.
-//! Differs: every packet is one segment, so `split_gso` has nothing to split; a packet takes as much memory as a frame from a packet socket,
+//! Differs: a packet takes as much memory as a frame from a packet socket,
 //! wherever it comes from. Where nobody says how late interrupts are ([`Qdisc::do_chores`]), the controller looks at its very moments, and a
 //! packet that comes at one of them comes first.
 
@@ -298,42 +298,21 @@ impl Dualpi2 {
         }
         false
     }
-    /// `__dualpi2_qdisc_dequeue`.
-    fn take(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        while let Some((mut entry, credit)) = self.next() {
-            let (class, ect) = (entry.class, entry.ect);
-            let dropped = !self.params.drop_early && self.must_drop(&mut entry.packet, class, ect, cx.rng)
-                || class != Class::Classic && self.step(&mut entry, cx.now);
-            if dropped {
-                self.stats.drops = self.stats.drops.wrapping_add(1);
-                cx.drops.drop(entry.packet, DropReason::Early);
-                continue;
-            }
-            self.credit = self.credit.wrapping_add(credit);
-            self.stats.bytes += u64::from(entry.packet.pkt_len);
-            self.stats.packets += 1;
-            return Some(entry.packet);
+    /// Each segment of a super-packet is a packet of its own (`split_gso`). What it answers where none is taken is the last one's fate.
+    //= linux v7.2 net/sched/sch_dualpi2.c dualpi2_qdisc_enqueue
+    #[cold]
+    fn segment(&mut self, packet: Packet, class: Class, ect: u8, cx: &mut Cx<'_>) -> Xmit {
+        let mut segments = cx.drops.segment(packet);
+        let (mut taken, mut last) = (false, Xmit::Drop);
+        for segment in segments.drain(..) {
+            last = self.enter(segment, class, ect, cx);
+            taken |= last == Xmit::Success;
         }
-        None
+        cx.drops.segments_done(segments);
+        if taken { Xmit::Success } else { last }
     }
-    /// Sets parameters.
-    fn set(&mut self, o: &Options) -> Result<(), KernelError> {
-        Params::check(o)?;
-        if self.params.set(o, &self.device) {
-            self.credit = self.params.credit_init;
-        }
-        Ok(())
-    }
-}
-
-impl Qdisc for Dualpi2 {
-    fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
-        self.run(cx.now);
-        let ect = ect(&packet);
-        let class = match self.classify(&mut packet, ect, cx) {
-            Ok(class) => class,
-            Err(gone) => return gone.leave_counted(packet, &mut self.stats, cx),
-        };
+    /// `dualpi2_enqueue_skb`.
+    fn enter(&mut self, mut packet: Packet, class: Class, ect: u8, cx: &mut Cx<'_>) -> Xmit {
         let size = memory(&packet);
         let used = u64::from(self.memory_used) + u64::from(size);
         if self.qlen >= self.params.limit || used > u64::from(self.params.memory_limit) {
@@ -364,6 +343,47 @@ impl Qdisc for Dualpi2 {
             self.low.push(entry, cx.now);
         }
         Xmit::Success
+    }
+    /// `__dualpi2_qdisc_dequeue`.
+    fn take(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        while let Some((mut entry, credit)) = self.next() {
+            let (class, ect) = (entry.class, entry.ect);
+            let dropped = !self.params.drop_early && self.must_drop(&mut entry.packet, class, ect, cx.rng)
+                || class != Class::Classic && self.step(&mut entry, cx.now);
+            if dropped {
+                self.stats.drops = self.stats.drops.wrapping_add(1);
+                cx.drops.drop(entry.packet, DropReason::Early);
+                continue;
+            }
+            self.credit = self.credit.wrapping_add(credit);
+            self.stats.bytes += u64::from(entry.packet.pkt_len);
+            self.stats.packets += entry.packet.counts_as();
+            return Some(entry.packet);
+        }
+        None
+    }
+    /// Sets parameters.
+    fn set(&mut self, o: &Options) -> Result<(), KernelError> {
+        Params::check(o)?;
+        if self.params.set(o, &self.device) {
+            self.credit = self.params.credit_init;
+        }
+        Ok(())
+    }
+}
+
+impl Qdisc for Dualpi2 {
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+        self.run(cx.now);
+        let ect = ect(&packet);
+        let class = match self.classify(&mut packet, ect, cx) {
+            Ok(class) => class,
+            Err(gone) => return gone.leave_counted(packet, &mut self.stats, cx),
+        };
+        if self.params.split_gso && packet.gso().is_some() {
+            return self.segment(packet, class, ect, cx);
+        }
+        self.enter(packet, class, ect, cx)
     }
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
         self.run(cx.now);

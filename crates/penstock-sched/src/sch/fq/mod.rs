@@ -493,7 +493,7 @@ impl Fq {
         self.qlen -= 1;
         self.backlog -= packet.pkt_len;
         self.stats.bytes += u64::from(packet.pkt_len);
-        self.stats.packets += 1;
+        self.stats.packets += packet.counts_as();
         packet
     }
 }

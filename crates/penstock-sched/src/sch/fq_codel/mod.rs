@@ -264,7 +264,7 @@ impl FqCodel {
             };
             flow.deficit = flow.deficit.wrapping_sub(packet.pkt_len as i32);
             self.stats.bytes += u64::from(packet.pkt_len);
-            self.stats.packets += 1;
+            self.stats.packets += packet.counts_as();
             return Some(packet);
         }
     }
@@ -316,7 +316,7 @@ impl Qdisc for FqCodel {
         let passes = self.bypass && self.qlen() == 0 && !self.filters.were_there();
         if passes {
             self.stats.bytes += u64::from(packet.pkt_len);
-            self.stats.packets += 1;
+            self.stats.packets += packet.counts_as();
         }
         passes
     }

@@ -209,7 +209,7 @@ impl FqPie {
             self.qlen -= 1;
             self.backlog -= len;
             self.stats.bytes += u64::from(len);
-            self.stats.packets += 1;
+            self.stats.packets += packet.counts_as();
             flow.deficit = flow.deficit.wrapping_sub(len as i32);
             flow.backlog = flow.backlog.wrapping_sub(len);
             self.memory_usage = self.memory_usage.wrapping_sub(memory(&packet));

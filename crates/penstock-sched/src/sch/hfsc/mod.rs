@@ -379,14 +379,14 @@ impl Carrier {
     }
     /// Counts a packet of a class.
     #[inline]
-    fn count(&mut self, class: u32, len: u32, now: Time) {
+    fn count(&mut self, class: u32, (len, packets): (u32, u64), now: Time) {
         let class = &mut self.0.classes[class];
         class.look(now, class.own.bytes, class.own.packets);
         class.own.bytes += u64::from(len);
-        class.own.packets += 1;
+        class.own.packets += packets;
         let stats = &mut self.0.own.stats;
         stats.bytes += u64::from(len);
-        stats.packets += 1;
+        stats.packets += packets;
     }
     /// `hfsc_schedule_watchdog`.
     fn schedule(&mut self, now: Time) {
@@ -425,9 +425,9 @@ impl Carrier {
             return None;
         };
         let packet = on_leaf(q, class, |leaf| leaf.dequeue(cx), |packet| -i64::from(packet.is_some()))?;
-        let len = packet.pkt_len;
+        let (len, packets) = (packet.pkt_len, packet.counts_as());
         if !is_old(q) {
-            self.count(class, len, cx.now);
+            self.count(class, (len, packets), cx.now);
         }
         let q = &mut self.0;
         q.update_vf(class, len);
@@ -489,7 +489,7 @@ impl Qdisc for Carrier {
             }
         }
         if old {
-            self.count(class, len, cx.now);
+            self.count(class, (len, 1), cx.now);
         }
         Xmit::Success
     }

@@ -133,7 +133,7 @@ impl Hhf {
                 continue;
             };
             self.stats.bytes += u64::from(packet.pkt_len);
-            self.stats.packets += 1;
+            self.stats.packets += packet.counts_as();
             let bucket = &mut self.buckets[n];
             bucket.deficit = bucket.deficit.wrapping_sub(packet.pkt_len as i32);
             return Some(packet);

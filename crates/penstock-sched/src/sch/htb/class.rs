@@ -165,16 +165,16 @@ impl Class {
         self.leaf.iter().for_each(|leaf| all.add(&leaf.door));
         all
     }
-    /// A packet of `len` bytes counts; before that the estimator has the looks that are due.
+    /// A packet of `len` bytes, which counts as so many `packets`, counts; before that the estimator has the looks that are due.
     #[inline]
-    pub(super) fn count(&mut self, len: u32, now: Time) {
+    pub(super) fn count(&mut self, (len, packets): (u32, u64), now: Time) {
         if let Some(estimator) = &mut self.estimator
             && estimator.is_due(now)
         {
             estimator.advance(now, self.bytes, self.packets);
         }
         self.bytes += u64::from(len);
-        self.packets += 1;
+        self.packets = self.packets.wrapping_add(packets);
     }
     /// `htb_class_mode`: its mode `diff` after the buckets were last filled, and how long until that changes.
     #[inline]

@@ -264,8 +264,8 @@ impl Engine {
         self.levels[level].wait.remove(&mut self.places, class);
     }
 
-    /// `htb_charge_class`: a packet of `len` bytes left `leaf`, borrowed from `level`.
-    pub(super) fn charge(&mut self, leaf: u32, level: usize, len: u32) {
+    /// `htb_charge_class`: a packet of `len` bytes, which counts as so many `packets`, left `leaf`, borrowed from `level`.
+    pub(super) fn charge(&mut self, leaf: u32, level: usize, (len, packets): (u32, u64)) {
         let (now, mbuffer) = (self.now, self.mbuffer());
         let moment = self.clock.time(now);
         let mut class = leaf;
@@ -284,7 +284,7 @@ impl Engine {
             c.account_ceil(len, diff, mbuffer);
             c.t_c = now;
             if c.level > 0 {
-                c.count(len, moment);
+                c.count((len, packets), moment);
             }
             let (parent, old) = (c.parent, c.mode);
             let delay = self.change_mode(class, 0);

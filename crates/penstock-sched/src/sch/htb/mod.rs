@@ -205,9 +205,9 @@ impl Htb {
     }
     /// Counts a packet that came in (2.6.35) or went out (6.12).
     #[inline]
-    fn count(&mut self, len: u32) {
+    fn count(&mut self, (len, packets): (u32, u64)) {
         self.stats.bytes += u64::from(len);
-        self.stats.packets += 1;
+        self.stats.packets += packets;
     }
 
     /// What a child put on the ledger during a call left this qdisc too: packets and bytes since entry `from`.
@@ -225,7 +225,7 @@ impl Htb {
         self.direct_pkts = self.direct_pkts.wrapping_add(1);
         self.qlen += 1;
         if self.is_old() {
-            self.count(packet.pkt_len);
+            self.count((packet.pkt_len, packet.counts_as()));
         } else {
             self.backlog = self.backlog.wrapping_add(packet.pkt_len);
         }
@@ -236,7 +236,7 @@ impl Htb {
     #[inline]
     fn enqueue_class(&mut self, class: u32, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         let (len, old) = (packet.pkt_len, self.is_old());
-        let from = cx.drops.len();
+        let (from, cut) = (cx.drops.len(), cx.drops.cut());
         let c = &mut self.engine.classes[class];
         let leaf = c.leaf.as_mut().expect("a leaf has a qdisc");
         let untold = cx.drops.untold;
@@ -246,16 +246,23 @@ impl Htb {
         if !old {
             self.backlog = self.backlog.wrapping_add(len);
         }
+        let more = cx.drops.cut().since(cut);
+        self.qlen += more.packets;
+        if !old {
+            self.backlog = self.backlog.wrapping_add(more.bytes);
+        }
         if cx.drops.len() != from {
-            let (packets, bytes) = Htb::lost_since(from, cx);
+            let (mut packets, bytes) = Htb::lost_since(from, cx);
             self.qlen -= packets;
+            // Of a super-packet that was cut, what is left is told of as one number.
+            packets = packets.saturating_sub(more.packets);
             if !old {
                 let untold = cx.drops.untold.wrapping_sub(untold);
                 self.backlog = self.backlog.wrapping_sub(bytes).wrapping_add(untold);
             }
             // 6.12: each is told upwards (`qdisc_tree_reduce_backlog`) or by the answer. 2.6.35: only by the answer.
             if !old {
-                self.count_drops(packets - u32::from(xmit == Xmit::Stolen));
+                self.count_drops(packets.saturating_sub(u32::from(xmit == Xmit::Stolen)));
             } else if xmit != Xmit::Success && xmit != Xmit::Stolen {
                 self.count_drops(1);
             }
@@ -272,8 +279,8 @@ impl Htb {
         }
         if old {
             let c = &mut self.engine.classes[class];
-            c.count(len, cx.now);
-            self.count(len);
+            c.count((len, 1), cx.now);
+            self.count((len, 1));
         }
         self.engine.activate(class);
         Xmit::Success
@@ -334,10 +341,10 @@ impl Htb {
                 return None;
             }
         };
-        let (len, old) = (packet.pkt_len, self.is_old());
+        let (len, old, packets) = (packet.pkt_len, self.is_old(), packet.counts_as());
         let c = &mut self.engine.classes[class];
         if !old {
-            c.count(len, cx.now);
+            c.count((len, packets), cx.now);
         }
         let deficit = &mut c.deficit[level];
         *deficit = deficit.wrapping_sub(len as i32);
@@ -348,7 +355,7 @@ impl Htb {
         if self.leaf_is_empty(class) {
             self.engine.deactivate(class);
         }
-        self.engine.charge(class, level, len);
+        self.engine.charge(class, level, (len, packets));
         Some(packet)
     }
 
@@ -363,7 +370,7 @@ impl Htb {
         self.qlen -= 1;
         if !self.is_old() {
             self.backlog = self.backlog.wrapping_sub(packet.pkt_len);
-            self.count(packet.pkt_len);
+            self.count((packet.pkt_len, packet.counts_as()));
         }
         Some(packet)
     }

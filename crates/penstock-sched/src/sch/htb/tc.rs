@@ -358,7 +358,7 @@ impl Classful for Htb {
         self.engine.gone_overlimits = self.engine.gone_overlimits.wrapping_add(gone.overlimits);
         if parent != NIL {
             let c = &mut self.engine.classes[parent];
-            c.gone.add(gone.through().left);
+            c.gone.add(gone.through().sent());
             c.gone.add(gone.gone);
             c.gone_borrows = c.gone_borrows.wrapping_add(gone.borrows);
         }
@@ -379,8 +379,8 @@ impl Classful for Htb {
                 classid: Handle(c.classid),
                 above: (c.parent != NIL).then(|| Handle(self.engine.classes[c.parent].classid)),
                 shown: Count { packets: c.packets, bytes: c.bytes },
-                own: if self.is_old() { door.taken } else { door.left },
-                sent: door.left,
+                own: if self.is_old() { door.taken } else { door.sent() },
+                sent: door.sent(),
                 gone: c.gone,
                 before: Count::default(),
                 lent: Some(Lent { lends: c.lends, borrows: c.borrows, gone: c.gone_borrows }),

@@ -70,6 +70,8 @@ struct Waiting {
     packet: Packet,
     /// When it came.
     came: Time,
+    /// The other segments of the super-packet whose first it is: each comes in anew behind it.
+    rest: Vec<Packet>,
 }
 
 /// `struct slotstate`, while there are slots.
@@ -121,8 +123,22 @@ impl Netem {
     /// The packet whose copy has come by, or will not, is queued.
     #[inline]
     fn settle(&mut self, cx: &mut Cx<'_>) {
-        if let Some(Waiting { packet, came }) = self.waiting.take() {
-            self.put(packet, came, cx);
+        if let Some(waiting) = self.waiting.take() {
+            self.put_waiting(waiting, cx);
+        }
+    }
+    fn put_waiting(&mut self, waiting: Waiting, cx: &mut Cx<'_>) {
+        self.put(waiting.packet, waiting.came, cx);
+        self.enter_rest(waiting.rest, cx);
+    }
+    /// The segments behind one that is damaged come in anew, each with dice of its own.
+    //= linux v6.12 net/sched/sch_netem.c netem_enqueue: finish_segs
+    fn enter_rest(&mut self, rest: Vec<Packet>, cx: &mut Cx<'_>) {
+        for segment in rest {
+            let answer = self.arrive(segment, cx);
+            if answer.counts_as_drop() {
+                self.stats.drops = self.stats.drops.wrapping_add(1);
+            }
         }
     }
     /// Queues a packet: with its delay, or before all others.
@@ -209,7 +225,7 @@ impl Netem {
         self.settle(cx);
         let packet = self.pick(cx)?;
         self.stats.bytes += u64::from(packet.pkt_len);
-        self.stats.packets += 1;
+        self.stats.packets += packet.counts_as();
         Some(packet)
     }
     fn pick(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
@@ -246,32 +262,15 @@ impl Netem {
 
 impl Qdisc for Netem {
     /// `netem_enqueue`.
-    fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         if !cx.drops.repeating {
             self.settle(cx);
         }
         // What waits comes behind its copy, and does not count before.
         let waiting = self.waiting.take();
-        let c = &mut self.config;
-        let mut count = 1;
-        if c.duplicate != 0 && packet.tc.depth == 0 && c.duplicate >= c.dup_cor.throw(&mut c.dice, cx.rng) {
-            count += 1;
-            self.counts.duplicated += 1;
-        }
-        if c.loss.strikes(&mut c.loss_cor, &mut c.dice, cx.rng) {
-            if c.ecn && set_ce(&mut packet) {
-                // 7.2 takes this no more for a drop.
-                self.counts.ecn_marked += 1;
-                let drop = c.kernel() < Kernel::V7_2;
-                self.stats.drops = self.stats.drops.wrapping_add(drop.into());
-            } else {
-                self.counts.dropped += 1;
-                count -= 1;
-            }
-        }
-        let answer = self.enter(packet, count, cx);
-        if let Some(Waiting { packet, came }) = waiting {
-            self.put(packet, came, cx);
+        let answer = self.arrive(packet, cx);
+        if let Some(waiting) = waiting {
+            self.put_waiting(waiting, cx);
         }
         answer
     }
@@ -392,6 +391,27 @@ fn doubles_below(node: &crate::Node) -> bool {
 }
 
 impl Netem {
+    /// The dice are thrown for a packet, or a segment.
+    fn arrive(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+        let c = &mut self.config;
+        let mut count = 1;
+        if c.duplicate != 0 && packet.tc.depth == 0 && c.duplicate >= c.dup_cor.throw(&mut c.dice, cx.rng) {
+            count += 1;
+            self.counts.duplicated += 1;
+        }
+        if c.loss.strikes(&mut c.loss_cor, &mut c.dice, cx.rng) {
+            if c.ecn && set_ce(&mut packet) {
+                // 7.2 takes this no more for a drop.
+                self.counts.ecn_marked += 1;
+                let drop = c.kernel() < Kernel::V7_2;
+                self.stats.drops = self.stats.drops.wrapping_add(drop.into());
+            } else {
+                self.counts.dropped += 1;
+                count -= 1;
+            }
+        }
+        self.enter(packet, count, cx)
+    }
     /// What comes of a packet of which so many are to go on.
     fn enter(&mut self, mut packet: Packet, count: u32, cx: &mut Cx<'_>) -> Xmit {
         if count == 0 {
@@ -407,18 +427,27 @@ impl Netem {
         // The copy is not damaged with it; but where there is no room neither goes in.
         let full = self.counted() >= self.config.limit;
         let copy = (copies && !full).then(|| cx.drops.copy(&packet));
+        let mut rest = Vec::new();
         let c = &mut self.config;
         if c.corrupt != 0 && c.corrupt >= c.corrupt_cor.throw(&mut c.dice, cx.rng) {
+            if packet.gso().is_some() {
+                let mut segments = cx.drops.segment(packet);
+                packet = segments.remove(0);
+                rest.extend(segments.drain(..));
+                cx.drops.segments_done(segments);
+            }
             damage::strike(&mut packet, cx.rng);
             self.counts.corrupted += 1;
         }
         if full {
+            rest.into_iter().for_each(|segment| cx.drops.drop(segment, DropReason::Overlimit));
             self.stats.drops = self.stats.drops.wrapping_add(1);
             cx.drops.drop(packet, DropReason::Overlimit);
             return Xmit::Drop;
         }
         let Some(mut copy) = copy else {
             self.put(packet, cx.now, cx);
+            self.enter_rest(rest, cx);
             return Xmit::Success;
         };
         // Prevents duplicates of duplicates. A copy belongs to no socket.
@@ -426,7 +455,7 @@ impl Netem {
         copy.sender = Sender::default();
         copy.tc.role.set_orphan();
         cx.drops.send_again(copy);
-        self.waiting = Some(Waiting { packet, came: cx.now });
+        self.waiting = Some(Waiting { packet, came: cx.now, rest });
         Xmit::Success
     }
 }

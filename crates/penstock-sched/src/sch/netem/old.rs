@@ -56,7 +56,7 @@ struct Old {
 impl Old {
     fn settle(&mut self, cx: &mut Cx<'_>) -> Xmit {
         match self.waiting.take() {
-            Some(Waiting { packet, came }) => self.put(packet, came, cx),
+            Some(Waiting { packet, came, .. }) => self.put(packet, came, cx),
             None => Xmit::Success,
         }
     }
@@ -145,11 +145,11 @@ impl Qdisc for Old {
                 copy.sender = Sender::default();
                 copy.tc.role.set_orphan();
                 cx.drops.send_again(copy);
-                self.waiting = Some(Waiting { packet, came: cx.now });
+                self.waiting = Some(Waiting { packet, came: cx.now, rest: Vec::new() });
                 Xmit::Success
             }
         };
-        if let Some(Waiting { packet, came }) = waiting {
+        if let Some(Waiting { packet, came, .. }) = waiting {
             self.put(packet, came, cx);
         }
         answer
@@ -258,7 +258,7 @@ impl Qdisc for Sorted {
             return Xmit::Success;
         }
         self.stats.bytes += u64::from(packet.pkt_len);
-        self.stats.packets += 1;
+        self.stats.packets += packet.counts_as();
         let place = match self.packets.back() {
             Some(last) if at < last.sender.departs => {
                 self.packets.partition_point(|p| p.sender.departs <= at)

@@ -225,7 +225,7 @@ impl Carrier {
         }
         let qfq = &mut self.0.own;
         qfq.stats.bytes += u64::from(packet.pkt_len);
-        qfq.stats.packets += 1;
+        qfq.stats.packets += packet.counts_as();
         qfq.engine.spend(agg, len);
         Some(packet)
     }
@@ -238,7 +238,7 @@ impl Qdisc for Carrier {
             Ok(None) => return Gone::Shot.leave_counted(packet, &mut self.0.own.stats, cx),
             Err(gone) => return gone.leave_counted(packet, &mut self.0.own.stats, cx),
         };
-        let len = packet.pkt_len;
+        let (len, packets) = (packet.pkt_len, packet.counts_as());
         self.0.settle();
         let (weight, lmax) = self.0.own.engine.params(class);
         if lmax < len {
@@ -264,7 +264,7 @@ impl Qdisc for Carrier {
         let counted = &mut self.0.classes[class];
         counted.look(cx.now, counted.own.bytes, counted.own.packets);
         counted.own.bytes += u64::from(len);
-        counted.own.packets += 1;
+        counted.own.packets += packets;
         if !self.0.own.engine.is_active(class) {
             self.0.own.engine.wake(class);
             return Xmit::Success;

@@ -379,7 +379,7 @@ impl Sfq {
         let packet = self.pool.pop_head(&mut self.slots[usize::from(x)].chain)?;
         self.depths.dec(x);
         self.stats.bytes += u64::from(packet.pkt_len);
-        self.stats.packets += 1;
+        self.stats.packets += packet.counts_as();
         self.qlen -= 1;
         self.backlog -= packet.pkt_len;
         let left = self.depths.of(x);

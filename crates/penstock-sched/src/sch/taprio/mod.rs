@@ -223,6 +223,51 @@ impl Taprio {
         cx.drops.drop(packet, reason);
         Xmit::Drop
     }
+    /// `taprio_skb_exceeds_queue_max_sdu`.
+    fn is_too_long(&self, packet: &Skb, class: usize) -> bool {
+        self.schedules.oper.as_ref().is_some_and(|oper| oper.is_too_long(packet.len, class))
+    }
+    /// `taprio_enqueue_segmented`: a super-packet that no gate is open long enough for goes in segment by segment. One that is still too long is
+    /// counted as dropped twice, as in the kernel.
+    #[cold]
+    fn segment(&mut self, packet: Packet, queue: usize, class: usize, cx: &mut Cx<'_>) -> Xmit {
+        let mut segments = cx.drops.segment(packet);
+        let mut taken = false;
+        for segment in segments.drain(..) {
+            let answer = if self.is_too_long(&segment, class) {
+                self.refuse(segment, DropReason::TooBig, cx)
+            } else {
+                self.enter(segment, queue, class, cx)
+            };
+            if answer == Xmit::Success {
+                taken = true;
+            } else if answer.counts_as_drop() {
+                self.stats.drops = self.stats.drops.wrapping_add(1);
+            }
+        }
+        cx.drops.segments_done(segments);
+        if taken { Xmit::Success } else { Xmit::Drop }
+    }
+    /// `taprio_enqueue_one`.
+    fn enter(&mut self, mut packet: Packet, queue: usize, class: usize, cx: &mut Cx<'_>) -> Xmit {
+        if packet.is_noted() && packet.rare().txtime.is_some_and(|t| t.asked) {
+            let duration = self.byte.duration(packet.pkt_len);
+            if !self.schedules.is_open(&packet, class, duration) {
+                return self.refuse(packet, DropReason::TxTimeInvalid, cx);
+            }
+        } else if self.assists() {
+            let Some(at) = self.txtime(&packet, class, cx.now) else {
+                return self.refuse(packet, DropReason::TxTimeInvalid, cx);
+            };
+            packet.sender.departs = at;
+            let monotonic = self.clockid.is_some_and(|id| MONOTONIC.contains(&id));
+            let clock = if monotonic { TxClock::Monotonic } else { TxClock::Tai };
+            packet.rare_mut().txtime = Some(TxTime { clock, asked: false, deadline: false });
+        }
+        self.stats.backlog = self.stats.backlog.wrapping_add(packet.pkt_len);
+        self.stats.qlen = self.stats.qlen.wrapping_add(1);
+        self.on_queue(queue, |node| node.enqueue_again(packet, cx))
+    }
     /// `get_packet_txtime`.
     fn txtime(&mut self, skb: &Skb, class: usize, now: Time) -> Option<Time> {
         let mut earliest = now.as_ns() + i64::from(self.txtime_delay);
@@ -264,7 +309,7 @@ impl Taprio {
         }
         let packet = self.on_queue(queue, |node| node.dequeue(cx))?;
         self.stats.bytes += u64::from(packet.pkt_len);
-        self.stats.packets += 1;
+        self.stats.packets += packet.counts_as();
         self.stats.backlog = self.stats.backlog.wrapping_sub(packet.pkt_len);
         self.stats.qlen = self.stats.qlen.wrapping_sub(1);
         Some(packet)
@@ -291,33 +336,20 @@ fn check_policy(options: &Options) -> Result<(), KernelError> {
 }
 
 impl Qdisc for Taprio {
-    fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         self.settle();
         let queue = usize::from(packet.rare().queue_mapping).min(self.bands.nodes.len() - 1);
         if self.bands.nodes[queue].is_noop() {
             return self.refuse(packet, DropReason::Unclassified, cx);
         }
         let class = self.class_of(packet.priority);
-        if self.schedules.oper.as_ref().is_some_and(|oper| oper.is_too_long(packet.len, class)) {
+        if self.is_too_long(&packet, class) {
+            if packet.gso().is_some() {
+                return self.segment(packet, queue, class, cx);
+            }
             return self.refuse(packet, DropReason::TooBig, cx);
         }
-        if packet.is_noted() && packet.rare().txtime.is_some_and(|t| t.asked) {
-            let duration = self.byte.duration(packet.pkt_len);
-            if !self.schedules.is_open(&packet, class, duration) {
-                return self.refuse(packet, DropReason::TxTimeInvalid, cx);
-            }
-        } else if self.assists() {
-            let Some(at) = self.txtime(&packet, class, cx.now) else {
-                return self.refuse(packet, DropReason::TxTimeInvalid, cx);
-            };
-            packet.sender.departs = at;
-            let monotonic = self.clockid.is_some_and(|id| MONOTONIC.contains(&id));
-            let clock = if monotonic { TxClock::Monotonic } else { TxClock::Tai };
-            packet.rare_mut().txtime = Some(TxTime { clock, asked: false, deadline: false });
-        }
-        self.stats.backlog = self.stats.backlog.wrapping_add(packet.pkt_len);
-        self.stats.qlen = self.stats.qlen.wrapping_add(1);
-        self.on_queue(queue, |node| node.enqueue_again(packet, cx))
+        self.enter(packet, queue, class, cx)
     }
     /// `taprio_dequeue_tc_priority`.
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {

@@ -3,6 +3,7 @@
 //! Follows: linux v2.6.35 and v6.12 `net/ipv4/arp.c` (`arp_solicit`, `arp_process`).
 //! Differs: no proxy ARP.
 
+use crate::device::NOARP;
 use crate::neigh::{Nud, UCAST_PROBES};
 use crate::{Host, HostCx, timer};
 use penstock_model::Kernel;
@@ -51,6 +52,11 @@ impl Host {
             self.discard(frame, "arp", "malformed", cx);
             return;
         };
+        if self.devices[ifindex].flags & NOARP != 0 {
+            //= linux v6.12 net/ipv4/arp.c arp_rcv
+            cx.pool.free(frame);
+            return;
+        }
         let to_us = frame.eth.1 != MAC_BROADCAST;
         cx.pool.free(frame);
         if arp.tpa.is_multicast() || arp.tpa.is_loopback() || !matches!(arp.op, 1 | 2) {

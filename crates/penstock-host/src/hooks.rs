@@ -4,7 +4,7 @@
 
 use crate::fragment::{IP_DF, IP_MF, IP_OFFSET};
 use crate::netfilter::{self, Fate, Hook};
-use crate::route::{Hop, Key, RouteKind};
+use crate::route::{Hop, Key, Ports, RouteKind};
 use crate::{Host, HostCx, icmp, six};
 use penstock_model::KernelError;
 use penstock_packet::{Ipv4, L3, L4, Packet, Skb, Tcp, TcpFlags, Tracked};
@@ -60,7 +60,7 @@ impl Host {
             && let L3::Ipv4(h) = packet.l3
         {
             hop =
-                self.route_output(Key { src: h.src, tos: h.tos & 0x1c, mark: packet.mark, ..Key::to(h.dst) });
+                self.route_output(Key { src: h.src, tos: h.tos & 0x1c, mark: packet.mark, ports: Ports::of(&packet), ..Key::to(h.dst) });
             packet.set_realms(self.fib.realms(&hop, None));
         }
         self.ip_output(packet, hop, cx);

@@ -160,6 +160,10 @@ impl NeighTable {
         self.index.insert((addr.is_ipv6(), ifindex, addr), at);
         at
     }
+    /// The places of a device's neighbours.
+    pub(crate) fn of_device(&self, ifindex: u32) -> impl Iterator<Item = u32> + '_ {
+        self.index.iter().filter(move |((_, dev, _), _)| *dev == ifindex).map(|(_, &at)| at)
+    }
     /// Takes an entry out of sight; its place is not used again.
     pub(crate) fn forget(&mut self, at: u32) {
         let n = &mut self.entries[at as usize];

@@ -4,6 +4,7 @@
 //! first request a tick late and keeps 3 packets waiting; 6.12 sends at once and keeps 208 KB (`unres_qlen_bytes`).
 //! Differs: entries are never collected.
 
+use crate::device::NOARP;
 use crate::neigh::{DELAY_PROBE_S, MAX_PROBES, Nud, RETRANS_S, UCAST_PROBES};
 use crate::route::{Key, RouteKind};
 use crate::six::icmp;
@@ -41,6 +42,12 @@ impl Host {
         let hz = i64::from(self.kernel.hz());
         self.neigh.at_mut(at).used = now_tick;
         let mut solicit = false;
+        if self.neigh.at(at).state == Nud::None && self.devices[oif].flags & NOARP != 0 {
+            //= linux v6.12 net/ipv4/arp.c arp_constructor, net/ipv6/ndisc.c ndisc_constructor: nobody is asked; frames go to the device's own address.
+            let n = self.neigh.at_mut(at);
+            (n.state, n.mac) = (Nud::Noarp, self.devices[oif].mac);
+            return self.neigh_output(packet, oif, at, cx);
+        }
         match self.neigh.at(at).state {
             Nud::None | Nud::Failed => {
                 let n = self.neigh.at_mut(at);

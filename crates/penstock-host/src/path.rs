@@ -6,7 +6,7 @@
 
 use crate::fragment::{IP_DF, IP_MF, IP_OFFSET};
 use crate::netfilter::{Fate, Hook};
-use crate::route::{Hop, Key, RouteKind};
+use crate::route::{Hop, Key, Ports, RouteKind};
 use crate::{Effect, Host, HostCx, Timer, icmp};
 use penstock_model::{Handle, Kernel, KernelError};
 use penstock_packet::headers::ipproto;
@@ -142,11 +142,12 @@ impl Host {
             mark: packet.mark,
             iif: packet.iif,
             oif: 0,
+            ports: Ports::of(&packet),
         });
         if h.dst == Ipv4Addr::BROADCAST {
             hop.kind = Some(RouteKind::Broadcast);
         }
-        if self.sysctl.filters_sources && !self.comes_the_way_back(packet.iif, h, hop) {
+        if self.sysctl.filters_sources && !self.comes_the_way_back(&packet, h, hop) {
             self.discard(packet, "ip_rcv", "rp-filter", cx);
             return;
         }
@@ -205,7 +206,7 @@ impl Host {
             self.discard(packet, "ip_forward", "ttl-exceeded", cx);
             return;
         }
-        let mtu = self.devices[hop.oif].mtu;
+        let mtu = hop.longest(self.devices[hop.oif].mtu);
         if packet.network_len() > mtu && h.frag_off & IP_DF != 0 {
             self.icmp_send(&packet, icmp::DEST_UNREACH, 4, mtu.min(65_535) as u16, cx);
             self.discard(packet, "ip_forward", "frag-needed", cx);
@@ -234,7 +235,8 @@ impl Host {
     /// loose, there is a way.
     //= linux v6.12 net/ipv4/fib_frontend.c; net/ipv4/route.c ip_route_input_slow for whom it asks
     #[cold]
-    fn comes_the_way_back(&self, iif: u32, h: Ipv4, hop: Hop) -> bool {
+    fn comes_the_way_back(&self, packet: &Skb, h: Ipv4, hop: Hop) -> bool {
+        let iif = packet.iif;
         let Some(device) = self.devices.get(iif).filter(|d| !d.loopback) else { return true };
         let filter = self.sysctl.rp_filter.max(device.rp_filter);
         let asked = match hop.kind {
@@ -246,7 +248,9 @@ impl Host {
         if filter == 0 || !asked {
             return true;
         }
-        match self.fib.search_route(&Key { src: h.dst, tos: h.tos & 0x1c, iif: hop.oif, ..Key::to(h.src) }) {
+        let ports = Ports::of(packet).turned();
+        let back = Key { src: h.dst, tos: h.tos & 0x1c, iif: hop.oif, ports, ..Key::to(h.src) };
+        match self.fib.search_route(&back) {
             Ok(Some(back)) if back.kind == RouteKind::Unicast => {
                 back.uses(iif) || filter != 1 && !device.addresses.is_empty()
             }
@@ -339,7 +343,11 @@ impl Host {
             }
         };
         let hop =
-            self.route_output(Key { src: h.src, tos: h.tos & 0x1c, mark: packet.mark, ..Key::to(h.dst) });
+            self.route_output(Key { src: h.src, tos: h.tos & 0x1c, mark: packet.mark, ports: Ports::of(&packet), ..Key::to(h.dst) });
+        if hop.mtu_locked {
+            //= linux v6.12 include/net/ip.h ip_dont_fragment
+            h.frag_off &= !IP_DF;
+        }
         let refused = match hop.kind {
             Some(RouteKind::Unicast | RouteKind::Local | RouteKind::Broadcast) => 0,
             Some(RouteKind::Unreachable) => 113,
@@ -388,7 +396,7 @@ impl Host {
     }
     fn mtu_of(&self, hop: &Hop) -> u32 {
         let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
-        self.devices[oif].mtu
+        hop.longest(self.devices[oif].mtu)
     }
     /// The source address a packet to `dst` gets (`fib_select_default`, `inet_select_addr`).
     pub(crate) fn source_for(&self, hop: &Hop, dst: Ipv4Addr) -> Ipv4Addr {
@@ -430,7 +438,7 @@ impl Host {
             self.ip_output_special(packet, hop, cx);
             return;
         }
-        let mtu = self.mtu_for(&packet, hop.oif);
+        let mtu = self.mtu_for(&packet, &hop);
         if packet.network_len() > mtu {
             match packet.l3 {
                 L3::Ipv4(h) => {
@@ -445,10 +453,10 @@ impl Host {
         self.ip_finish_output2(packet, hop, cx);
     }
 
-    /// The longest IP packet of it that may leave by a device: no longer than the fragments were that it came in (`ip_do_fragment`).
+    /// The longest IP packet of it that may go this way: no longer than the fragments were that it came in (`ip_do_fragment`).
     #[inline]
-    fn mtu_for(&self, packet: &Skb, oif: u32) -> u32 {
-        let mtu = self.devices[oif].mtu;
+    fn mtu_for(&self, packet: &Skb, hop: &Hop) -> u32 {
+        let mtu = hop.longest(self.devices[hop.oif].mtu);
         match packet.rare().frag_max_size {
             0 => mtu,
             longest => mtu.min(longest),

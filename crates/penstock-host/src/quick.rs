@@ -59,7 +59,7 @@ impl Host {
                 }
                 let oif = hop.oif;
                 let Some(out) = self.devices.get(oif) else { return Way::Whole };
-                if !out.sends_plainly() || frame.len > out.mtu + ETH_HLEN {
+                if !out.sends_plainly() || frame.len > hop.longest(out.mtu) + ETH_HLEN {
                     return Way::Whole;
                 }
                 let Some(mac) = self.neigh.reaches(hop.neigh - 1, self.kernel, now) else {
@@ -108,7 +108,7 @@ impl Host {
         }
         let oif = hop.oif;
         let out = self.devices.get(oif)?;
-        if !out.sends_plainly() || packet.len > out.mtu + ETH_HLEN {
+        if !out.sends_plainly() || packet.len > hop.longest(out.mtu) + ETH_HLEN || hop.mtu_locked {
             return None;
         }
         let mac = self.neigh.reaches(hop.neigh - 1, self.kernel, now)?;

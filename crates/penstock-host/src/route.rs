@@ -8,6 +8,7 @@ pub use fib::Fib;
 
 use crate::six::Key6;
 use penstock_lang::ip::{Net, RuleSpec};
+use penstock_packet::{L3, L4, Skb};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -207,12 +208,47 @@ pub struct Key {
     pub iif: u32,
     /// Interface it must leave by; 0 for any.
     pub oif: u32,
+    /// Protocol and ports.
+    pub ports: Ports,
+}
+
+/// Protocol and ports of a packet, as rules ask for them; all 0 where they are not known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ports {
+    /// Its protocol (`ipproto`).
+    pub protocol: u8,
+    /// Its source port.
+    pub sport: u16,
+    /// Its destination port.
+    pub dport: u16,
+}
+
+impl Ports {
+    /// Those of a packet; a fragment that is not the first has no ports.
+    //= linux v6.12 include/net/ip_fib.h fib4_rules_early_flow_dissect
+    pub fn of(skb: &Skb) -> Ports {
+        let (protocol, sport, dport) = match (&skb.l3, &skb.l4) {
+            (L3::Ipv4(h), L4::Tcp(t)) => (h.protocol, t.sport, t.dport),
+            (L3::Ipv4(h), L4::Udp(u)) => (h.protocol, u.sport, u.dport),
+            (L3::Ipv4(h), _) => (h.protocol, 0, 0),
+            (L3::Ipv6(h), L4::Tcp(t)) => (h.next_header, t.sport, t.dport),
+            (L3::Ipv6(h), L4::Udp(u)) => (h.next_header, u.sport, u.dport),
+            (L3::Ipv6(h), _) => (h.next_header, 0, 0),
+            _ => (0, 0, 0),
+        };
+        Ports { protocol, sport, dport }
+    }
+    /// Those of an answer.
+    #[must_use]
+    pub fn turned(self) -> Ports {
+        Ports { sport: self.dport, dport: self.sport, ..self }
+    }
 }
 
 impl Key {
     /// A packet made here, of which nothing else is known.
     pub fn to(dst: Ipv4Addr) -> Key {
-        Key { dst, src: Ipv4Addr::UNSPECIFIED, tos: 0, mark: 0, iif: 1, oif: 0 }
+        Key { dst, src: Ipv4Addr::UNSPECIFIED, tos: 0, mark: 0, iif: 1, oif: 0, ports: Ports::default() }
     }
 }
 
@@ -237,16 +273,17 @@ impl Rule {
     fn within(net: Option<Net>, addr: IpAddr) -> bool {
         net.is_none_or(|n| n.len == 0 || n.contains(addr))
     }
-    /// `fib_rule_match`. Ports, protocols and users are those of no packet known here: rules that ask for them match none.
+    /// `fib4_rule_match`. All programs here are root's: a rule that asks for another user matches no packet.
     fn matches(&self, key: &Key) -> bool {
-        self.hits(key.iif, key.oif, key.mark, key.src.into(), key.dst.into(), key.tos)
+        self.hits((key.iif, key.oif), key.mark, (key.src.into(), key.dst.into()), key.tos, key.ports)
     }
     /// The same of IPv6 (`fib6_rule_match`).
     pub(crate) fn matches6(&self, key: &Key6) -> bool {
-        self.hits(key.iif, key.oif, key.mark, key.src.into(), key.dst.into(), key.tclass)
+        self.hits((key.iif, key.oif), key.mark, (key.src.into(), key.dst.into()), key.tclass, key.ports)
     }
     #[inline]
-    fn hits(&self, iif: u32, oif: u32, mark: u32, src: IpAddr, dst: IpAddr, tos: u8) -> bool {
+    fn hits(&self, (iif, oif): (u32, u32), mark: u32, (src, dst): (IpAddr, IpAddr), tos: u8, ports: Ports) -> bool {
+        let within = |range: Option<(u16, u16)>, port: u16| range.is_none_or(|(low, high)| (low..=high).contains(&port));
         let s = &self.spec;
         let hit = (self.iif == 0 || self.iif == iif)
             && (self.oif == 0 || self.oif == oif)
@@ -254,9 +291,9 @@ impl Rule {
             && Rule::within(s.from, src)
             && Rule::within(s.to, dst)
             && s.tos.is_none_or(|wanted| wanted == 0 || wanted == tos)
-            && s.ipproto.is_none()
-            && s.sport.is_none()
-            && s.dport.is_none()
+            && s.ipproto.is_none_or(|wanted| wanted == ports.protocol)
+            && within(s.sport, ports.sport)
+            && within(s.dport, ports.dport)
             && s.uids.is_none_or(|(low, _)| low == 0);
         hit != s.not
     }
@@ -279,9 +316,20 @@ pub struct Hop {
     pub table: u32,
     /// The route's realms.
     pub realms: u32,
+    /// The longest IP packet the route lets pass (`mtu`), bytes; 0: the device says.
+    pub(crate) mtu: u16,
+    /// It stands fast (`mtu lock`): what is made here goes without DF.
+    pub(crate) mtu_locked: bool,
 }
 
 impl Hop {
+    /// The longest IP packet that may go this way out of a device of this MTU.
+    //= linux v6.12 include/net/ip.h ip_dst_mtu_maybe_forward
+    #[inline]
+    pub(crate) fn longest(&self, device: u32) -> u32 {
+        if self.mtu == 0 { device } else { device.min(self.mtu.into()) }
+    }
+
     const NONE: Hop = Hop {
         kind: None,
         oif: 0,
@@ -290,6 +338,8 @@ impl Hop {
         neigh: 0,
         table: 0,
         realms: 0,
+        mtu: 0,
+        mtu_locked: false,
     };
     fn refusing(kind: RouteKind) -> Hop {
         Hop { kind: Some(kind), ..Hop::NONE }

@@ -517,3 +517,93 @@ fn routes_and_links_follow_commands() {
     );
     assert_eq!(say("ip route del 10.9.0.0/16"), "RTNETLINK answers: No such process\n");
 }
+
+fn told(host: &mut Host, line: &str) -> String {
+    let out = host.exec(line, Time::ZERO);
+    format!("{}{}", out.stdout, out.stderr)
+}
+
+#[test]
+fn rules_ask_for_protocols_and_ports() {
+    for (rule, stopped) in [
+        ("dport 2000 blackhole", true),
+        ("ipproto udp dport 1999-2001 blackhole", true),
+        ("ipproto udp sport 1000 blackhole", true),
+        ("ipproto tcp dport 2000 blackhole", false),
+        ("dport 2001 blackhole", false),
+        ("not dport 2001 blackhole", true),
+    ] {
+        let mut net = routed(Kernel::V6_12);
+        assert_eq!(told(&mut net.hosts[1], &format!("ip rule add {rule}")), "");
+        net.send(0, udp("0.0.0.0", "10.0.2.1", 100)).unwrap();
+        net.run(Time::from_ns(1_000_000_000));
+        assert_eq!(net.delivered.is_empty(), stopped, "{rule}: {:?}", net.dropped);
+    }
+    let mut net = routed(Kernel::V6_12);
+    told(&mut net.hosts[1], "ip rule add ipproto tcp dport 443 prohibit");
+    let asked = |net: &mut Net, words: &str| told(&mut net.hosts[1], &format!("ip route get 10.0.2.1 {words}"));
+    assert_eq!(asked(&mut net, "ipproto tcp dport 443"), "RTNETLINK answers: Permission denied\n");
+    assert!(asked(&mut net, "ipproto udp dport 443").starts_with("10.0.2.1 dev eth1 "));
+    assert_eq!(asked(&mut net, "dport x"), "Error: argument \"x\" is wrong: invalid dport\n\n");
+}
+
+#[test]
+fn a_routes_mtu_counts_for_what_is_made_and_what_is_forwarded() {
+    let mut net = routed(Kernel::V6_12);
+    assert_eq!(told(&mut net.hosts[1], "ip route replace 10.0.2.1 dev eth1 mtu 1300"), "");
+    let mut big = udp("0.0.0.0", "10.0.2.1", 1400);
+    set4(&mut big, |h| h.frag_off = IP_DF);
+    net.send(0, big).unwrap();
+    net.run(Time::from_ns(1_000_000_000));
+    let (_, error) = &net.delivered[0];
+    assert!(matches!(error.l4, L4::Icmp(i) if (i.ty, i.code, i.seq) == (3, 4, 1300)));
+    assert_eq!(net.hosts[1].mtu_towards(ip("10.0.2.1")), Some(1300));
+    // The quick way, for which the route has to be known, does not let it through either.
+    net.quick = Some(0);
+    let mut small = udp("0.0.0.0", "10.0.2.1", 1300);
+    set4(&mut small, |h| h.frag_off = IP_DF);
+    for skb in [small.clone(), small] {
+        net.send(0, skb).unwrap();
+    }
+    let mut big = udp("0.0.0.0", "10.0.2.1", 1301);
+    set4(&mut big, |h| h.frag_off = IP_DF);
+    let (delivered, dropped) = (net.delivered.len(), net.dropped.len());
+    net.send(0, big).unwrap();
+    assert_eq!((net.delivered.len() - delivered, net.dropped.len() - dropped), (1, 1));
+    // A locked one takes DF off what is made here, which then goes in fragments.
+    let mut net = routed(Kernel::V6_12);
+    told(&mut net.hosts[0], "ip route add 10.0.2.1 via 10.0.1.254 mtu lock 1000");
+    let mut big = udp("0.0.0.0", "10.0.2.1", 1400);
+    set4(&mut big, |h| h.frag_off = IP_DF);
+    net.send(0, big).unwrap();
+    net.run(Time::from_ns(1_000_000_000));
+    assert_eq!(net.delivered.iter().map(|(host, p)| (*host, p.network_len())).collect::<Vec<_>>(), [(2, 1400)]);
+    assert_eq!(net.frames.iter().filter(|(_, host, f)| *host == 0 && f.len > 42).count(), 2);
+}
+
+#[test]
+fn without_arp_nobody_is_asked_and_nobody_answers() {
+    let mut net = routed(Kernel::V6_12);
+    assert_eq!(told(&mut net.hosts[0], "ip link set eth0 arp off"), "");
+    net.send(0, echo("10.0.2.1")).unwrap();
+    net.run(Time::from_ns(1_000_000_000));
+    // It goes to the device's own address, which is nobody else's.
+    assert_eq!((net.delivered.len(), arps(&net), net.frames.len()), (0, 0, 1));
+    assert_eq!(net.frames[0].2.eth.0, net.frames[0].2.eth.1);
+    assert!(told(&mut net.hosts[0], "ip neigh show nud noarp").contains("NOARP"));
+    // Others ask for it in vain.
+    net.send(1, echo("10.0.1.1")).unwrap();
+    net.run(Time::from_ns(10_000_000_000));
+    assert_eq!(arps(&net), 3);
+    // With an entry of one's own it works, in both directions; and arp on forgets it.
+    told(&mut net.hosts[0], "ip neigh replace 10.0.1.254 lladdr 02:00:00:00:00:09 dev eth0");
+    let mac = net.hosts[1].devices()[2].mac.map(|b| format!("{b:02x}")).join(":");
+    told(&mut net.hosts[0], &format!("ip neigh replace 10.0.1.254 lladdr {mac} dev eth0"));
+    let mac = net.hosts[0].devices()[2].mac.map(|b| format!("{b:02x}")).join(":");
+    told(&mut net.hosts[1], &format!("ip neigh replace 10.0.1.1 lladdr {mac} dev eth0"));
+    net.send(0, echo("10.0.2.1")).unwrap();
+    net.run(Time::from_ns(20_000_000_000));
+    assert_eq!(net.delivered.iter().filter(|(host, _)| *host == 0).count(), 1);
+    told(&mut net.hosts[0], "ip link set eth0 arp on");
+    assert_eq!(told(&mut net.hosts[0], "ip neigh show dev eth0"), "");
+}

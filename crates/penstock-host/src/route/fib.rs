@@ -11,6 +11,10 @@ use std::net::Ipv4Addr;
 /// Places of the cache: as many as this at first, more as more destinations are known, and never more than this.
 const CACHE: (usize, usize) = (16, 1 << 16);
 
+/// `RTAX_MTU`, and the most it is taken for (`ip_metrics_convert`).
+const MTU: u8 = 2;
+const MTU_MAX: u32 = 65_535 - 15;
+
 #[derive(Clone, Copy)]
 struct Cached {
     dst: Ipv4Addr,
@@ -375,6 +379,7 @@ impl Fib {
                 chosen.map_or((None, 0), |h| (h.via, h.dev))
             }
         };
+        let mtu = r.metrics.iter().find(|m| m.0 == MTU);
         Hop {
             kind: Some(r.kind),
             oif: dev,
@@ -383,6 +388,8 @@ impl Fib {
             neigh: 0,
             table: r.table,
             realms: r.realms,
+            mtu: mtu.map_or(0, |m| m.1.min(MTU_MAX) as u16),
+            mtu_locked: mtu.is_some_and(|m| m.2),
         }
     }
     /// `fib_table_lookup`: the lengths of prefix that the table has, the longest first; of each the routes to the one prefix that matches.

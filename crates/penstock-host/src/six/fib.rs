@@ -5,7 +5,7 @@
 //! Differs: of several equal ways one is chosen by a hash that is not the kernel's; a router that has no neighbour entry is not probed for its
 //! preference (RFC 4191); no routes by source (`ip -6 route add … from`).
 
-use crate::route::{LOCAL, MAIN, Rule};
+use crate::route::{LOCAL, MAIN, Ports, Rule};
 use penstock_lang::ip::{Net, RuleSpec};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -117,12 +117,14 @@ pub struct Key6 {
     pub oif: u32,
     /// It must be that one (`RT6_LOOKUP_F_IFACE`).
     pub strict: bool,
+    /// Protocol and ports.
+    pub ports: Ports,
 }
 
 impl Key6 {
     /// A packet made here, of which nothing else is known.
     pub fn to(dst: Ipv6Addr) -> Key6 {
-        Key6 { dst, src: Ipv6Addr::UNSPECIFIED, label: 0, tclass: 0, mark: 0, iif: 1, oif: 0, strict: false }
+        Key6 { dst, src: Ipv6Addr::UNSPECIFIED, label: 0, tclass: 0, mark: 0, iif: 1, oif: 0, strict: false, ports: Ports::default() }
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::{Hop6, Key6, Kind6, MIN_MTU, icmp, is_link_local, needs_link};
 use crate::netfilter::Hook;
+use crate::route::Ports;
 use crate::{Host, HostCx};
 use penstock_packet::{Ipv6, L3, L4, Packet};
 
@@ -46,6 +47,7 @@ impl Host {
             iif: ifindex,
             oif: if link { ifindex } else { 0 },
             strict: link,
+            ports: Ports::of(&packet),
         });
         match hop.kind {
             Some(Kind6::Unicast) => self.ip6_forward(packet, h, hop, cx),

@@ -6,6 +6,7 @@
 
 use super::{Hop6, Key6, Kind6, group_mac, needs_link};
 use crate::netfilter::Hook;
+use crate::route::Ports;
 use crate::{Host, HostCx, Nud};
 use penstock_model::{KernelError, Time};
 use penstock_packet::{Ipv6, L3, L4, Packet, Skb};
@@ -95,6 +96,7 @@ impl Host {
             oif,
             //= linux v6.12 net/ipv6/route.c ip6_route_output_flags_noref: a device without a source is meant
             strict: link || oif != 0 && h.src.is_unspecified(),
+            ports: Ports::of(&packet),
             ..Key6::to(h.dst)
         });
         let refused = match hop.kind {
@@ -166,6 +168,7 @@ impl Host {
                 mark: packet.mark,
                 oif: if link { oif } else { 0 },
                 strict: link,
+                ports: Ports::of(&packet),
                 ..Key6::to(now.dst)
             };
             hop = self.lookup6(&key);

@@ -124,6 +124,12 @@ pub struct RouteQuestion {
     pub tos: u8,
     /// `fibmatch`: the route itself.
     pub fib_match: bool,
+    /// `ipproto`; 0: none is named.
+    pub ipproto: u8,
+    /// `sport`; 0: none is named.
+    pub sport: u16,
+    /// `dport`; 0: none is named.
+    pub dport: u16,
 }
 
 impl Words<'_> {
@@ -497,10 +503,19 @@ impl Words<'_> {
         self.prefix(&text, family)
     }
 
+    fn port(&mut self, name: &str) -> Parsed<u16> {
+        let text = self.value()?;
+        match text.parse() {
+            Ok(port) => Ok(port),
+            Err(_) => self.invalid(&text, &format!("invalid {name}\n")),
+        }
+    }
+
     fn route_question(&mut self, form: Form) -> Parsed<Command> {
         let mut family = form.family;
         let (mut dst, mut from, mut iif, mut oif) = (None, None, None, None);
         let (mut mark, mut tos, mut fib_match) = (0, 0, false);
+        let (mut ipproto, mut sport, mut dport) = (0, 0, 0);
         while let Some(word) = self.next() {
             let is = |full: &str| matches(&word, full);
             match word.as_str() {
@@ -516,7 +531,10 @@ impl Words<'_> {
                 _ if is("oif") || word == "dev" => oif = Some(self.value()?),
                 _ if is("notify") || is("connected") => {}
                 _ if is("fibmatch") => fib_match = true,
-                _ if is("uid") || is("sport") || is("dport") || is("ipproto") || is("vrf") => {
+                _ if is("sport") => sport = self.port("sport")?,
+                _ if is("dport") => dport = self.port("dport")?,
+                _ if is("ipproto") => ipproto = self.ipproto()?,
+                _ if is("uid") || is("vrf") => {
                     self.value()?;
                 }
                 _ => {
@@ -531,7 +549,7 @@ impl Words<'_> {
         }
         match dst {
             Some(dst) => {
-                let question = RouteQuestion { dst, from, iif, oif, mark, tos, fib_match };
+                let question = RouteQuestion { dst, from, iif, oif, mark, tos, fib_match, ipproto, sport, dport };
                 Ok(Command::RouteGet(Box::new(question), form))
             }
             None => self.fail(1, "need at least a destination address", "ip route get 10.0.0.1"),

@@ -161,19 +161,7 @@ impl Words<'_> {
                         None => return self.invalid(&text, "invalid UID range\n"),
                     };
                 }
-                "ipproto" => {
-                    let text = self.value()?;
-                    r.ipproto = match text.as_str() {
-                        "icmp" => Some(1),
-                        "tcp" => Some(6),
-                        "udp" => Some(17),
-                        "sctp" => Some(132),
-                        _ => match text.parse() {
-                            Ok(n) => Some(n),
-                            Err(_) => return self.invalid(&text, "Invalid \"ipproto\" value\n"),
-                        },
-                    };
-                }
+                "ipproto" => r.ipproto = Some(self.ipproto()?),
                 "sport" => r.sport = Some(self.ports("sport")?),
                 "dport" => r.dport = Some(self.ports("dport")?),
                 "l3mdev" => {}
@@ -206,6 +194,20 @@ impl Words<'_> {
             *family = Family::Inet6;
         }
         Ok(net)
+    }
+    /// `inet_proto_a2n`.
+    pub(super) fn ipproto(&mut self) -> Parsed<u8> {
+        let text = self.value()?;
+        match text.as_str() {
+            "icmp" => Ok(1),
+            "tcp" => Ok(6),
+            "udp" => Ok(17),
+            "sctp" => Ok(132),
+            _ => match text.parse() {
+                Ok(n) => Ok(n),
+                Err(_) => self.invalid(&text, "Invalid \"ipproto\" value\n"),
+            },
+        }
     }
     fn ports(&mut self, name: &str) -> Parsed<(u16, u16)> {
         let text = self.value()?;

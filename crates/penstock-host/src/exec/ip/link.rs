@@ -8,7 +8,7 @@
 use super::{Done, errno, quiet, says};
 use crate::Host;
 use crate::arp::MAC_BROADCAST;
-use crate::device::{ALLMULTI, INDEX_MAX, Lower, PROMISC, class};
+use crate::device::{ALLMULTI, INDEX_MAX, Lower, NOARP, PROMISC, class};
 use crate::link::EADDRNOTAVAIL;
 use crate::six::GenMode;
 use crate::vlan::Vlan;
@@ -399,7 +399,13 @@ impl Host {
         let flags = r.change & !UP;
         if flags != 0 {
             let device = &mut self.devices[ifindex];
-            device.flags = device.flags & !flags | r.flags & flags;
+            let before = device.flags;
+            device.flags = before & !flags | r.flags & flags;
+            if (before ^ device.flags) & NOARP != 0 {
+                //= linux v6.12 net/ipv4/arp.c arp_netdev_event: whom one knows there is forgotten.
+                let there: Vec<u32> = self.neigh.of_device(ifindex).collect();
+                there.into_iter().for_each(|at| self.neigh_delete(at));
+            }
         }
         if r.change & UP != 0 {
             quiet(self.set_link_up(ifindex, r.flags & UP != 0, now))?;

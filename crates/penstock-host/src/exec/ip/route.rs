@@ -4,7 +4,7 @@
 //! `fib_trie.c` `fib_table_insert`, `fib_table_delete`, `route.c` `inet_rtm_getroute`, `ip_route_output_key_hash_rcu`.
 
 use super::{Done, errno, says};
-use crate::route::{BOOT, Key, LOCAL, MAIN, NextHop, Route, RouteKind};
+use crate::route::{BOOT, Key, LOCAL, MAIN, NextHop, Ports, Route, RouteKind};
 use crate::six::{Key6, Kind6, Route6, is_link_local, network};
 use crate::{Host, Prefix};
 use penstock_lang::ip::{
@@ -505,6 +505,7 @@ impl Host {
             iif: iif.unwrap_or(1),
             oif: oif.unwrap_or(0),
             strict: oif.is_some(),
+            ports: asked(q),
             ..Key6::to(dst)
         };
         let hop = self.search6(&key);
@@ -545,6 +546,7 @@ impl Host {
             mark: q.mark,
             iif: iif.unwrap_or(1),
             oif: oif.unwrap_or(0),
+            ports: asked(q),
         };
         let mut hop = self.fib.search_key(&key);
         if hop.kind.is_none()
@@ -604,4 +606,9 @@ impl Host {
         }
         Ok(ip::routes(&[view], &filter, form, self.kernel))
     }
+}
+
+/// What a question says of protocol and ports.
+fn asked(q: &RouteQuestion) -> Ports {
+    Ports { protocol: q.ipproto, sport: q.sport, dport: q.dport }
 }

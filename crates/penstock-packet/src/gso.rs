@@ -25,6 +25,9 @@ pub struct Segment {
     pub number: u16,
     /// Its payload lies in pages of the super-packet, of which its memory counts its bytes (`skb_segment`).
     pub paged: bool,
+    /// Length of the super-packet whose memory it has taken over, bytes; 0 where it has not: the last segment of TCP from a packet socket does, which is
+    /// to hear when all is sent (`skb_segment` where the destructor is `sock_wfree`).
+    pub whole: u32,
 }
 
 impl Skb {
@@ -89,8 +92,10 @@ impl Skb {
         let before = u32::from(n) * u32::from(gso.size);
         let last = n + 1 == gso.segs;
         let paged = !gso.dodgy || self.len > LINEAR_MAX;
+        let takes_over = gso.dodgy && last && matches!(self.l4, L4::Tcp(_));
+        let whole = if takes_over { self.len } else { 0 };
         let rare = self.rare_mut();
-        (rare.gso, rare.segment) = (None, Some(Segment { number: n, paged }));
+        (rare.gso, rare.segment) = (None, Some(Segment { number: n, paged, whole }));
         self.len = headers + payload.saturating_sub(before).min(gso.size.into());
         self.pkt_len = self.len;
         if let crate::L3::Ipv4(ip) = &mut self.l3 {

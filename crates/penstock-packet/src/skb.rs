@@ -459,7 +459,9 @@ impl Skb {
     #[cold]
     fn rare_travels(&mut self) {
         let rare = self.rare.noted(true);
-        let (vlan, within, datagram, gso) = (rare.vlan, rare.within.take(), rare.datagram, rare.gso);
+        let (vlan, within, datagram) = (rare.vlan, rare.within.take(), rare.datagram);
+        //= linux v6.12 net/ipv4/tcp_offload.c tcp_gso_segment: on its way out the segments of one that is not trusted are counted.
+        let gso = rare.gso.map(|gso| Gso { dodgy: false, ..gso });
         if rare.kept_mark != 0 {
             self.mark = rare.kept_mark;
         }
@@ -609,7 +611,7 @@ mod tests {
                 sfb: [13, 14],
                 txtime: Some(TxTime { clock: TxClock::Tai, asked: true, deadline: true }),
                 gso: Some(Gso { size: 1, segs: 2, dodgy: true }),
-                segment: Some(Segment { number: 1, paged: true }),
+                segment: Some(Segment { number: 1, paged: true, whole: 3 }),
             }))),
             ..Skb::new(60, L3::Other(1), L4::None)
         };

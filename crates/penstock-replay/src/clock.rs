@@ -203,6 +203,11 @@ impl Machine {
         let mut packet: Packet = self.pool.alloc(skb.clone());
         packet.created = self.kernel_time();
         packet.sender.departs = departs.map_or(Time::ZERO, Time::from_ns);
+        if packet.gso().is_some() && self.tree.pass_by(&mut packet, self.kernel_time()) {
+            // `TCQ_F_CAN_BYPASS`. With frames of the MTU the same comes of it as of the queue.
+            self.deliver(packet);
+            return true;
+        }
         let answer = self.with_tree(|tree, cx| tree.enqueue(packet, cx));
         self.serve();
         //= linux v6.12 af_packet.c packet_snd: net_xmit_errno lets NET_XMIT_CN pass.
@@ -219,6 +224,10 @@ impl Machine {
         packet.iif = self.tree.device().ifindex;
         // Nothing but the mark comes through a pair of devices, and the frame is for another address.
         (packet.priority, packet.rare_mut().ptype) = (0, Some(OTHERHOST));
+        if let Some(gso) = &mut packet.rare_mut().gso {
+            // The peer's side has counted its segments when it let it go (`tcp_gso_segment`).
+            gso.dodgy = false;
+        }
         if let Some(packet) = self.with_tree(|tree, cx| tree.receive(packet, cx)) {
             if matches!(packet.l3, L3::Ipv4(_) | L3::Ipv6(_)) {
                 self.arrivals.push(Arrival::of(&packet, self.now));

@@ -120,6 +120,9 @@ pub(crate) struct Cut {
     pub(crate) packets: u32,
     /// Bytes as queues count them, modulo 2^32.
     pub(crate) bytes: u32,
+    /// Packets of which those above learn, modulo 2^32: not those segments that were lost at once, of which they are told in one number with the
+    /// others.
+    pub(crate) told: u32,
 }
 
 impl Cut {
@@ -128,6 +131,7 @@ impl Cut {
         Cut {
             packets: self.packets.wrapping_sub(before.packets),
             bytes: self.bytes.wrapping_sub(before.bytes),
+            told: self.told.wrapping_sub(before.told),
         }
     }
 }
@@ -159,11 +163,13 @@ impl Ledger {
         segments.insert(0, packet);
         let bytes = segments.iter().fold(0, |sum: u32, s| sum.wrapping_add(s.pkt_len));
         self.cut.packets = self.cut.packets.wrapping_add(u32::from(count) - 1);
+        self.cut.told = self.cut.told.wrapping_add(u32::from(count) - 1);
         self.cut.bytes = self.cut.bytes.wrapping_add(bytes.wrapping_sub(whole));
         segments
     }
-    /// The segments have gone where they go.
-    pub(crate) fn segments_done(&mut self, mut memory: Vec<Packet>) {
+    /// The segments have gone where they go; so many were lost of which those above are not told, or by the answer alone.
+    pub(crate) fn segments_done(&mut self, mut memory: Vec<Packet>, lost: u32) {
+        self.cut.told = self.cut.told.wrapping_sub(lost);
         memory.clear();
         self.segments = memory;
     }

@@ -175,6 +175,14 @@ impl Node {
         }
         self.enqueue_again(packet, cx)
     }
+    /// The same; and how many packets there are more than the answer tells, of which those above learn (`qdisc_tree_reduce_backlog` below 0): a
+    /// super-packet was cut.
+    #[inline]
+    pub(crate) fn enqueue_told(&mut self, packet: Packet, cx: &mut Cx<'_>) -> (Xmit, u32) {
+        let cut = cx.drops.cut();
+        let answer = self.enqueue(packet, cx);
+        (answer, cx.drops.cut().since(cut).told)
+    }
     /// Takes a packet whose length has been through the size table: `Qdisc_ops.enqueue`.
     #[inline]
     pub(crate) fn enqueue_again(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {

@@ -158,7 +158,8 @@ impl Qdisc for Cbs {
             // Credit does not grow while nothing waits.
             (self.credits, self.last) = (0, cx.now);
         }
-        self.on_inner(|node| node.enqueue_again(packet, cx), |&xmit| i64::from(xmit == Xmit::Success))
+        let added = |&(xmit, more): &(Xmit, u32)| i64::from(xmit == Xmit::Success) + i64::from(more);
+        self.on_inner(|node| node.enqueue_told(packet, cx), added).0
     }
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
         self.peeked.take().or_else(|| self.take(cx))

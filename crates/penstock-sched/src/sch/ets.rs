@@ -169,8 +169,8 @@ impl Qdisc for Ets {
             Ok(band) => band,
             Err(gone) => return gone.leave_counted(packet, &mut self.stats, cx),
         };
-        let answer =
-            self.on_band(band, |node| node.enqueue(packet, cx), |&xmit| i64::from(xmit == Xmit::Success));
+        let added = |&(xmit, more): &(Xmit, u32)| i64::from(xmit == Xmit::Success) + i64::from(more);
+        let (answer, _) = self.on_band(band, |node| node.enqueue_told(packet, cx), added);
         if answer != Xmit::Success {
             if answer.counts_as_drop() {
                 self.stats.drops = self.stats.drops.wrapping_add(1);

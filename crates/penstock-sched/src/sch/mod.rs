@@ -70,13 +70,18 @@ fn memory(skb: &Skb) -> u32 {
     /// What a packet socket puts before the pages of a large packet: the headers that a checksum needs.
     const LINEAR: u32 = 52;
     const PAGE: u32 = 4096;
-    if skb.is_noted() && skb.rare().segment.is_some_and(|segment| segment.paged) {
-        return SKB + SMALL_HEAD + skb.len - skb.segment_headers();
+    let mut len = skb.len;
+    if let Some(segment) = skb.rare().segment {
+        match segment.whole {
+            0 if segment.paged => return SKB + SMALL_HEAD + skb.len - skb.segment_headers(),
+            0 => {}
+            whole => len = whole,
+        }
     }
-    if skb.gso().is_some() && skb.len + 16 >= PAGE {
-        return SKB + SMALL_HEAD + (skb.len - LINEAR).next_multiple_of(PAGE);
+    if len + 16 >= PAGE && (skb.gso().is_some() || len != skb.len) {
+        return SKB + SMALL_HEAD + (len - LINEAR).next_multiple_of(PAGE);
     }
-    let need = skb.len + 16 + SHARED_INFO;
+    let need = len + 16 + SHARED_INFO;
     SKB + if need <= SMALL_HEAD { SMALL_HEAD } else { need.next_power_of_two() }
 }
 

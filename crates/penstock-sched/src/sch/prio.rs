@@ -131,8 +131,9 @@ impl Qdisc for Prio {
             Ok(band) => band,
             Err(gone) => return gone.leave_counted(packet, &mut self.stats, cx),
         };
-        let dropped = cx.drops.changes();
+        let (dropped, cut) = (cx.drops.changes(), cx.drops.cut());
         let answer = self.bands[band].enqueue(packet, cx);
+        self.qlen = self.qlen.wrapping_add(cx.drops.cut().since(cut).told);
         if answer == Xmit::Success {
             self.qlen += 1;
             match self.device.kernel {

@@ -241,7 +241,7 @@ impl Qdisc for Red {
         }
         let (len, dropped, before) = (packet.pkt_len, cx.drops.changes(), self.held());
         let Some(child) = self.class.child_mut() else { return Gone::Shot.leave(packet, cx) };
-        let answer = child.enqueue(packet, cx);
+        let (answer, more) = child.enqueue_told(packet, cx);
         if answer == Xmit::Success {
             if self.is_old() {
                 self.stats.bytes += u64::from(len);
@@ -252,7 +252,7 @@ impl Qdisc for Red {
             self.stats.drops = self.stats.drops.wrapping_add(1);
         }
         if cx.drops.changes() != dropped {
-            self.lost(before + u32::from(answer == Xmit::Success));
+            self.lost(before + more + u32::from(answer == Xmit::Success));
         }
         answer
     }

@@ -247,7 +247,7 @@ impl Sfb {
         packet.rare_mut().sfb = hashes;
         let (dropped, before) = (cx.drops.changes(), self.qlen());
         let Some(child) = self.class.child_mut() else { return Gone::Shot.leave(packet, cx) };
-        let answer = child.enqueue(packet, cx);
+        let (answer, more) = child.enqueue_told(packet, cx);
         if answer == Xmit::Success {
             for (bins, hash) in self.slots.iter_mut().zip(hashes).filter(|(_, hash)| *hash != 0) {
                 bins.buckets(hash).for_each(|b| b.qlen = b.qlen.saturating_add(1));
@@ -257,7 +257,7 @@ impl Sfb {
             self.stats.drops = self.stats.drops.wrapping_add(1);
         }
         if cx.drops.changes() != dropped {
-            self.lost(before + u32::from(answer == Xmit::Success));
+            self.lost(before + more + u32::from(answer == Xmit::Success));
         }
         answer
     }

@@ -272,7 +272,7 @@ impl Tbf {
     fn segment(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         let dropped = cx.drops.changes();
         let mut segments = cx.drops.segment(packet);
-        let mut taken = 0;
+        let (all, mut taken) = (segments.len() as u32, 0);
         for segment in segments.drain(..) {
             let len = segment.pkt_len;
             let answer = self.inner.enqueue(segment, cx);
@@ -283,7 +283,8 @@ impl Tbf {
                 self.stats.drops = self.stats.drops.wrapping_add(1);
             }
         }
-        cx.drops.segments_done(segments);
+        // The answer tells of the last one.
+        cx.drops.segments_done(segments, all - taken.max(1));
         self.qlen += taken;
         if cx.drops.changes() != dropped {
             self.recount();
@@ -329,8 +330,9 @@ impl Qdisc for Tbf {
             cx.drops.drop(packet, DropReason::TooBig);
             return Xmit::Drop;
         }
-        let dropped = cx.drops.changes();
+        let (dropped, cut) = (cx.drops.changes(), cx.drops.cut());
         let answer = self.inner.enqueue(packet, cx);
+        self.qlen = self.qlen.wrapping_add(cx.drops.cut().since(cut).told);
         if answer == Xmit::Success {
             self.qlen += 1;
             match self.device.kernel {

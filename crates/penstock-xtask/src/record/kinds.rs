@@ -93,7 +93,8 @@ pub fn all(kernel: Kernel) -> Vec<&'static str> {
     let own = GENERATORS.iter().map(|(name, _)| *name).chain([GSO]).filter(|name| there(name));
     let simulated = kinds().filter(|k| k.kernels.contains(&kernel)).map(|k| k.id);
     let by_grammar = simulated.filter(|id| by_grammar::grammar(id).is_some());
-    let names: BTreeSet<&str> = own.chain(by_grammar).collect();
+    let newer = (kernel >= Kernel::V7_2).then_some(GSO_DUALPI2);
+    let names: BTreeSet<&str> = own.chain(by_grammar).chain(newer).collect();
     names.into_iter().collect()
 }
 
@@ -105,6 +106,9 @@ const OWN_COMMANDS: &[&str] = &["cake_mq", "mq", "mqprio", "taprio"];
 
 /// A case with super-packets of one kind or another: those of which `all` has exact cases, in turns.
 const GSO: &str = "gso";
+
+/// The same of `dualpi2`, which 6.12 has not.
+const GSO_DUALPI2: &str = "gso_dualpi2";
 
 /// Whose cases these are made of. Not of what comes in at a device, nor of what asks for times of departure.
 fn with_super_packets(seed: u64) -> Option<Value> {
@@ -121,6 +125,9 @@ fn with_super_packets(seed: u64) -> Option<Value> {
 pub fn generate(kind: &str, seed: u64) -> Option<Value> {
     if kind == GSO {
         return with_super_packets(seed);
+    }
+    if kind == GSO_DUALPI2 {
+        return Some(gso::lift(&mut Dice::new(kind, seed), before_traffic("dualpi2", seed)?));
     }
     let spec = before_traffic(kind, seed)?;
     if seed < MIDWAY || seed.is_multiple_of(2) || OWN_COMMANDS.contains(&kind) {

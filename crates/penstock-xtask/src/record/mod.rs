@@ -180,7 +180,7 @@ const DICE: &str = "_dice";
 
 /// The kinds whose classes are numbered by a hash, and show a remainder that dice have rounded: where that differs from seed to seed, it is left
 /// out, and the rest is exact. And one whose dice may fall alike under all seeds that are asked for.
-const HASHED: [&str; 4] = ["cake", "cake_mq", "dualpi2", "gso"];
+const HASHED: [&str; 5] = ["cake", "cake_mq", "dualpi2", "gso", "gso_dualpi2"];
 /// Throws of ours that show whether anything here hangs on dice.
 const THROWS: u64 = 8;
 

@@ -54,7 +54,7 @@ impl Cake {
             self.store.push(&mut b.flows[n].chain, segment, adjusted);
             self.qlen += 1;
         }
-        cx.drops.segments_done(segments);
+        cx.drops.segments_done(segments, 0);
         bytes
     }
 

@@ -303,13 +303,14 @@ impl Dualpi2 {
     #[cold]
     fn segment(&mut self, packet: Packet, class: Class, ect: u8, cx: &mut Cx<'_>) -> Xmit {
         let mut segments = cx.drops.segment(packet);
-        let (mut taken, mut last) = (false, Xmit::Drop);
+        let (all, mut taken, mut last) = (segments.len() as u32, 0u32, Xmit::Drop);
         for segment in segments.drain(..) {
             last = self.enter(segment, class, ect, cx);
-            taken |= last == Xmit::Success;
+            taken += u32::from(last == Xmit::Success);
         }
-        cx.drops.segments_done(segments);
-        if taken { Xmit::Success } else { last }
+        // The answer tells of the last one.
+        cx.drops.segments_done(segments, all - taken.max(1));
+        if taken > 0 { Xmit::Success } else { last }
     }
     /// `dualpi2_enqueue_skb`.
     fn enter(&mut self, mut packet: Packet, class: Class, ect: u8, cx: &mut Cx<'_>) -> Xmit {

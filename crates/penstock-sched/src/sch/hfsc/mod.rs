@@ -463,8 +463,8 @@ impl Qdisc for Carrier {
         let (len, old) = (packet.pkt_len, is_old(&self.0));
         let q = &mut self.0;
         let first = q.classes[class].leaf.qlen() == 0;
-        let answer =
-            on_leaf(q, class, |leaf| leaf.enqueue(packet, cx), |&xmit| i64::from(xmit == Xmit::Success));
+        let added = |&(xmit, more): &(Xmit, u32)| i64::from(xmit == Xmit::Success) + i64::from(more);
+        let (answer, _) = on_leaf(q, class, |leaf| leaf.enqueue_told(packet, cx), added);
         if answer != Xmit::Success {
             if answer.counts_as_drop() {
                 let drops = &mut q.classes[class].own.drops;

@@ -254,8 +254,8 @@ impl Htb {
         if cx.drops.len() != from {
             let (mut packets, bytes) = Htb::lost_since(from, cx);
             self.qlen -= packets;
-            // Of a super-packet that was cut, what is left is told of as one number.
-            packets = packets.saturating_sub(more.packets);
+            // Of a super-packet that was cut some are told of in one number with those that are left.
+            packets = packets.saturating_sub(more.packets.wrapping_sub(more.told));
             if !old {
                 let untold = cx.drops.untold.wrapping_sub(untold);
                 self.backlog = self.backlog.wrapping_sub(bytes).wrapping_add(untold);

@@ -203,10 +203,10 @@ impl Netem {
         let Some(child) = self.class.child_mut() else { return Some(packet) };
         let before = child.qlen();
         self.stats.backlog -= packet.pkt_len;
-        let answer = child.enqueue(packet, cx);
+        let (answer, more) = child.enqueue_told(packet, cx);
         let after = child.qlen();
         // What it drops of itself meanwhile counts here too (`qdisc_tree_reduce_backlog`).
-        let lost = (before + u32::from(answer == Xmit::Success)).saturating_sub(after);
+        let lost = (before + more + u32::from(answer == Xmit::Success)).saturating_sub(after);
         let refused = u32::from(answer.counts_as_drop());
         self.stats.drops = self.stats.drops.wrapping_add(lost + refused);
         None
@@ -434,7 +434,7 @@ impl Netem {
                 let mut segments = cx.drops.segment(packet);
                 packet = segments.remove(0);
                 rest.extend(segments.drain(..));
-                cx.drops.segments_done(segments);
+                cx.drops.segments_done(segments, 0);
             }
             damage::strike(&mut packet, cx.rng);
             self.counts.corrupted += 1;

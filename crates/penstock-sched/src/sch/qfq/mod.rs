@@ -252,8 +252,8 @@ impl Qdisc for Carrier {
             self.0.own.engine.change_class(class, weight, len, has_packets);
         }
         let this = ptr::from_ref::<Skb>(&packet);
-        let (answer, before, after) = self.0.on_leaf(class, |leaf| leaf.enqueue(packet, cx));
-        self.lost(class, before + u32::from(answer == Xmit::Success), after);
+        let ((answer, more), before, after) = self.0.on_leaf(class, |leaf| leaf.enqueue_told(packet, cx));
+        self.lost(class, before + more + u32::from(answer == Xmit::Success), after);
         if answer != Xmit::Success {
             if answer.counts_as_drop() {
                 let stats = &mut self.0.own.stats;

@@ -10,6 +10,9 @@ use penstock_model::Rng;
 use penstock_packet::headers::ipproto;
 use penstock_packet::{L3, L4, Skb, ethertype};
 
+/// The protocol number of GRE.
+const GRE: u8 = 47;
+
 /// 6.12's key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key(u64, u64);
@@ -78,9 +81,15 @@ impl Key {
     /// `flow_hash_from_keys` of one address alone: of the source, and of the destination. Where there are no addresses: 0.
     //= linux v6.12 net/sched/sch_cake.c cake_hash
     pub(crate) fn hosts(&self, skb: &Skb) -> [u32; 2] {
-        let (l3, _) = skb.innermost();
+        let (l3, l4) = skb.innermost();
+        //= linux v6.12 net/core/flow_dissector.c __skb_flow_dissect_gre: what stands behind GRE's header counts as the kind of packet, here nothing known.
+        let kind = match (l3, l4) {
+            (L3::Ipv4(h), L4::None) if h.protocol == GRE => 0,
+            (L3::Ipv6(h), L4::None) if h.next_header == GRE => 0,
+            _ => ethertype(l3),
+        };
         let one = |address: u128| {
-            let h = self.mix(self.0 ^ u64::from(ethertype(l3)), (address >> 64) as u64);
+            let h = self.mix(self.0 ^ u64::from(kind), (address >> 64) as u64);
             let hash = (self.mix(self.mix(h, address as u64), self.0) >> 32) as u32;
             hash.max(1)
         };

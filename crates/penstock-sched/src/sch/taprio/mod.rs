@@ -232,7 +232,7 @@ impl Taprio {
     #[cold]
     fn segment(&mut self, packet: Packet, queue: usize, class: usize, cx: &mut Cx<'_>) -> Xmit {
         let mut segments = cx.drops.segment(packet);
-        let mut taken = false;
+        let (all, mut taken) = (segments.len() as u32, 0u32);
         for segment in segments.drain(..) {
             let answer = if self.is_too_long(&segment, class) {
                 self.refuse(segment, DropReason::TooBig, cx)
@@ -240,13 +240,14 @@ impl Taprio {
                 self.enter(segment, queue, class, cx)
             };
             if answer == Xmit::Success {
-                taken = true;
+                taken += 1;
             } else if answer.counts_as_drop() {
                 self.stats.drops = self.stats.drops.wrapping_add(1);
             }
         }
-        cx.drops.segments_done(segments);
-        if taken { Xmit::Success } else { Xmit::Drop }
+        // The answer tells of the last one.
+        cx.drops.segments_done(segments, all - taken.max(1));
+        if taken > 0 { Xmit::Success } else { Xmit::Drop }
     }
     /// `taprio_enqueue_one`.
     fn enter(&mut self, mut packet: Packet, queue: usize, class: usize, cx: &mut Cx<'_>) -> Xmit {

@@ -13,7 +13,7 @@ use crate::net::Net;
 use crate::places::{Dealt, Places};
 use crate::results::{Metric, Series, SeriesSet};
 use crate::spec::HostId;
-use flows::{Row, Rows};
+use flows::Rows;
 use penstock_model::{Handle, Span, Time};
 use penstock_sched::sch::traits;
 use penstock_sched::traits::Classes;
@@ -257,7 +257,7 @@ impl Sampler {
             let (sum, count) = flow.owd_total();
             let (sum_before, count_before) = still.owd;
             *still = Still { packets, connected, twice: same, owd: (sum, count) };
-            let mut row = Row::default();
+            let mut row = rows.row();
             row.set(0, flow.goodput_bytes as i64);
             row.set(1, flow.received_bytes as i64);
             row.set(2, lost as i64);
@@ -266,7 +266,7 @@ impl Sampler {
             }
             row.set(4, if count > count_before { (sum - sum_before) / (count - count_before) } else { 0 });
             if let Some(end) = end {
-                let info = end.info();
+                let info = end.gauges();
                 row.set(5, i64::from(info.cwnd));
                 row.set(6, info.srtt.as_ns());
                 row.set_once(7, i64::from(info.ssthresh), info.ssthresh < INFINITE_SSTHRESH);

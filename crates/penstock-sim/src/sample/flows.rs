@@ -27,28 +27,31 @@ const METRICS: [Metric; SLOTS] = [
     Metric::Retrans,
 ];
 
-/// The values of one instant, each metric in its place.
+/// The values of one instant, in the order of their metrics.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Row {
     values: [i64; SLOTS],
-    /// The metrics that are there, as bits.
+    count: usize,
+    /// The metrics that are there, and those that have a series already, as bits.
     has: u16,
-    /// Those that stand still for a whole connection: they are there once they have moved.
-    waits: u16,
+    begun: u16,
 }
 
 impl Row {
-    /// A metric's value.
+    /// The value of the next metric that is there.
     #[inline]
     pub(super) fn set(&mut self, slot: usize, value: i64) {
-        self.values[slot] = value;
+        debug_assert!(self.has >> slot == 0, "values come in the order of their metrics");
+        self.values[self.count] = value;
+        self.count += 1;
         self.has |= 1 << slot;
     }
-    /// The value of a metric that is kept from the first time on that it `moves`.
+    /// The same of a metric that stands still for a whole connection: it is kept from the first time on that it `moves`.
     #[inline]
     pub(super) fn set_once(&mut self, slot: usize, value: i64, moves: bool) {
-        self.set(slot, value);
-        self.waits |= u16::from(!moves) << slot;
+        if moves || self.begun >> slot & 1 == 1 {
+            self.set(slot, value);
+        }
     }
 }
 
@@ -69,6 +72,11 @@ pub(super) struct Rows {
 }
 
 impl Rows {
+    /// A row to be filled and entered.
+    #[inline]
+    pub(super) fn row(&self) -> Row {
+        Row { begun: self.begun, ..Row::default() }
+    }
     /// Enters what a flow is like at an instant; answers how many values its series have more than were counted.
     pub(super) fn enter(
         &mut self,
@@ -78,38 +86,32 @@ impl Rows {
         flow: usize,
         name: &str,
     ) -> usize {
-        let has = row.has & !(row.waits & !self.begun);
+        let has = row.has;
         let new = has & !self.begun;
         // What is not of a connection goes on, entered or not.
         let goes_on = self.begun & (has | ((1 << OF_TCP) - 1));
-        let more =
-            goes_on.count_ones() as usize * (at + 1 - self.counted) + new.count_ones() as usize;
+        let more = goes_on.count_ones() as usize * (at + 1 - self.counted) + new.count_ones() as usize;
         self.counted = at + 1;
-        for slot in bits(new) {
-            self.places[slot] = all.len() as u32;
-            let (object, metric) = (format!("flow {name}"), METRICS[slot]);
-            all.push(Series {
-                host: None,
-                key: flow as u64,
-                object,
-                metric,
-                first: at,
-                values: Vec::new(),
-            });
+        if new != 0 {
+            self.begin(new, at, all, flow, name);
         }
-        self.begun |= has;
         self.rows.push((at as u32, has));
-        let mut values = [0; SLOTS];
-        let mut n = 0;
-        for slot in bits(has) {
-            values[n] = row.values[slot];
-            n += 1;
-        }
-        self.values.extend_from_slice(&values[..n]);
+        self.values.extend_from_slice(&row.values[..row.count]);
         if has >> OF_TCP != 0 {
             self.ended = None;
         }
         more
+    }
+    /// Begins series.
+    #[cold]
+    fn begin(&mut self, new: u16, at: usize, all: &mut Vec<Series>, flow: usize, name: &str) {
+        let name = format!("flow {name}");
+        for slot in bits(new) {
+            self.places[slot] = all.len() as u32;
+            let (object, metric) = (name.clone(), METRICS[slot]);
+            all.push(Series { host: None, key: flow as u64, object, metric, first: at, values: Vec::new() });
+        }
+        self.begun |= new;
     }
     /// Its connection is gone at this instant.
     pub(super) fn end(&mut self, at: usize) {
@@ -132,62 +134,66 @@ impl Rows {
     /// Makes its series, of so many instants.
     pub(super) fn fill(&self, instants: usize, all: &mut [Series]) {
         let lengths = self.lengths(instants, all);
+        // A series at a time: of each row it takes one value, or none.
         for slot in bits(self.begun) {
-            all[self.places[slot] as usize].values.reserve_exact(lengths[slot]);
-        }
-        let mut values = self.values.iter();
-        for &(at, has) in &self.rows {
-            for (slot, &value) in bits(has).zip(&mut values) {
-                let series = &mut all[self.places[slot] as usize];
-                let before = (at as usize).saturating_sub(series.first);
-                go_on(&mut series.values, before);
-                series.values.push(value);
+            let series = &mut all[self.places[slot] as usize];
+            let mut values = Vec::with_capacity(lengths[slot]);
+            let (bit, below) = (1u16 << slot, (1u16 << slot) - 1);
+            let mut begin = 0;
+            for &(at, has) in &self.rows {
+                if has & bit != 0 {
+                    go_on(&mut values, at as usize - series.first);
+                    values.push(self.values[begin + (has & below).count_ones() as usize]);
+                }
+                begin += has.count_ones() as usize;
             }
-        }
-        for slot in bits(self.begun) {
-            go_on(&mut all[self.places[slot] as usize].values, lengths[slot]);
+            go_on(&mut values, lengths[slot]);
+            series.values = values;
         }
     }
     /// Gives up every second instant: what the flow was like at one of those it was like at the next, unless that is there itself. `left` instants remain.
     pub(super) fn halve(&mut self, left: usize) {
         let (rows, values) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.values));
         let mut values = values.into_iter();
-        let mut held: Option<(u32, Row)> = None;
+        let mut held: Option<(u32, Known)> = None;
         for (old, has) in rows {
             let at = old.div_ceil(2);
             if at as usize >= left {
                 break;
             }
-            let mut row = match held.take() {
-                Some((before, row)) if before == at => row,
-                Some((before, row)) => {
-                    self.keep(before, &row);
-                    Row::default()
+            let mut known = match held.take() {
+                Some((before, known)) if before == at => known,
+                before => {
+                    self.keep(before);
+                    Known::default()
                 }
-                None => Row::default(),
             };
             // What its connection said last has no instant any more; if another one came later, the values go on up to that.
             if self.ended == Some(old) {
-                row.has &= (1 << OF_TCP) - 1;
+                known[OF_TCP..].fill(None);
             }
             for (slot, value) in bits(has).zip(&mut values) {
-                row.set(slot, value);
+                known[slot] = Some(value);
             }
-            held = Some((at, row));
+            held = Some((at, known));
         }
-        if let Some((at, row)) = held {
-            self.keep(at, &row);
-        }
+        self.keep(held);
         self.ended = self.ended.map(|end| end.div_ceil(2));
         self.counted = left;
     }
-    fn keep(&mut self, at: u32, row: &Row) {
-        self.rows.push((at, row.has));
-        self.values.extend(bits(row.has).map(|slot| row.values[slot]));
+    fn keep(&mut self, row: Option<(u32, Known)>) {
+        let Some((at, known)) = row else { return };
+        let has = (0..SLOTS).filter(|&slot| known[slot].is_some()).fold(0, |has, slot| has | 1 << slot);
+        self.rows.push((at, has));
+        self.values.extend(known.into_iter().flatten());
     }
 }
 
+/// What is known of an instant, each metric in its place.
+type Known = [Option<i64>; SLOTS];
+
 /// A series stands still until it has so many values.
+#[inline]
 fn go_on(values: &mut Vec<i64>, until: usize) {
     if values.len() < until {
         let last = values.last().copied().unwrap_or(0);
@@ -196,6 +202,7 @@ fn go_on(values: &mut Vec<i64>, until: usize) {
 }
 
 /// The places of the bits that are set, from the lowest on.
+#[inline]
 fn bits(mut set: u16) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let slot = set.trailing_zeros() as usize;
@@ -219,23 +226,23 @@ mod tests {
 
     impl Lists {
         fn enter(&mut self, at: usize, row: &Row) {
-            for slot in 0..SLOTS {
-                if row.has >> slot & 1 == 0 {
-                    continue;
-                }
+            for (slot, value) in bits(row.has).zip(row.values) {
                 let metric = METRICS[slot];
-                let found = self.series.iter().position(|s| s.metric == metric);
-                if found.is_none() && row.waits >> slot & 1 == 1 {
-                    continue;
-                }
-                let found = found.unwrap_or_else(|| {
+                let found = self.series.iter().position(|s| s.metric == metric).unwrap_or_else(|| {
                     let object = "flow f".to_owned();
-                    self.series.push(Series { host: None, key: 3, object, metric, first: at, values: Vec::new() });
+                    self.series.push(Series {
+                        host: None,
+                        key: 3,
+                        object,
+                        metric,
+                        first: at,
+                        values: Vec::new(),
+                    });
                     self.series.len() - 1
                 });
                 let series = &mut self.series[found];
                 go_on(&mut series.values, at - series.first);
-                series.values.push(row.values[slot]);
+                series.values.push(value);
             }
         }
         fn of_tcp(series: &Series) -> bool {
@@ -273,7 +280,8 @@ mod tests {
         for seed in 0..300 {
             let mut rng = Rng::named(seed, "rows");
             let mut any = |n: u64| rng.next_u64() % n;
-            let (mut lists, mut rows, mut all, mut counted) = (Lists::default(), Rows::default(), Vec::new(), 0);
+            let (mut lists, mut rows, mut all, mut counted) =
+                (Lists::default(), Rows::default(), Vec::new(), 0);
             let (mut changed, mut value, mut whole) = (true, 0, true);
             for _ in 0..60 {
                 let at = lists.instants;
@@ -288,7 +296,7 @@ mod tests {
                         whole = false;
                     }
                     lists.connected = connected;
-                    let mut row = Row::default();
+                    let mut row = rows.row();
                     for slot in 0..if connected { SLOTS } else { OF_TCP } {
                         value += 1;
                         match slot {

@@ -6,14 +6,13 @@
 
 mod dictionary;
 
-use dictionary::{Chunk, Numbers};
+use dictionary::{Chunk, Content, Known, LONG_PAGE, Numbers, SHORT_PAGE};
 
 use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical};
-use parquet::data_type::DoubleType;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::record::RowAccessor;
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor, Type};
 use std::collections::BTreeMap;
@@ -89,6 +88,20 @@ impl Series {
         self.curves[curve].points.push((time_s, value));
     }
 
+    /// Adds samples to a curve, begun if there is none of this name yet. Without samples nothing is begun.
+    pub fn extend(&mut self, host: &str, object: &str, metric: &str, points: Vec<(f64, f64)>) {
+        if points.is_empty() {
+            return;
+        }
+        let curve = self.curve(host, object, metric);
+        let all = &mut self.curves[curve].points;
+        if all.is_empty() {
+            *all = points;
+        } else {
+            all.extend(points);
+        }
+    }
+
     /// Adds a sample to a curve by its name.
     pub fn add(&mut self, host: &str, object: &str, metric: &str, time_s: f64, value: f64) {
         let curve = self.curve(host, object, metric);
@@ -150,12 +163,17 @@ impl Series {
         let mut file = SerializedFileWriter::new(to, schema, Arc::new(properties))?;
         for pieces in self.groups(GROUP_ROWS) {
             let mut group = file.next_row_group()?;
-            times(&mut group, columns.column(0), &pieces)?;
-            for (i, name) in [(1, host as fn(&Curve) -> &str), (2, object), (3, metric)] {
-                let column = names(columns.column(i), &pieces, name)?;
+            for i in 0..COLUMNS.len() {
+                let descr = columns.column(i);
+                let column = match i {
+                    0 => times(descr, &pieces)?,
+                    1 => names(descr, &pieces, |c| &c.host)?,
+                    2 => names(descr, &pieces, |c| &c.object)?,
+                    3 => names(descr, &pieces, |c| &c.metric)?,
+                    _ => doubles(descr, &pieces, |p| p.1)?,
+                };
                 group.append_column(&column.bytes, column.close)?;
             }
-            doubles(&mut group, &pieces, |p| p.1)?;
             group.close()?;
         }
         file.close()?;
@@ -224,23 +242,13 @@ impl Series {
 
 /// Rows of a row group.
 const GROUP_ROWS: usize = 1 << 20;
-/// Most different times of a group that are written as a dictionary: as the Parquet writer has it, 1 MiB of them.
-const MOST_TIMES: usize = (1 << 20) / 8;
+/// Most different numbers of a group that are written as a dictionary: as the Parquet writer has it, 1 MiB of them.
+const MOST_KNOWN: usize = (1 << 20) / 8;
 
 /// What a row group has of a curve.
 struct Piece<'a> {
     curve: &'a Curve,
     points: &'a [(f64, f64)],
-}
-
-fn host(curve: &Curve) -> &str {
-    &curve.host
-}
-fn object(curve: &Curve) -> &str {
-    &curve.object
-}
-fn metric(curve: &Curve) -> &str {
-    &curve.metric
 }
 
 /// A column of names. It has no statistics: the least and the greatest name tell a reader nothing.
@@ -255,59 +263,126 @@ fn names(descr: ColumnDescPtr, pieces: &[Piece<'_>], name: fn(&Curve) -> &str) -
         });
         numbers.push(number, piece.points.len());
     }
-    dictionary::column(descr, &plain, known.len(), &numbers, None)
+    let count = known.len();
+    dictionary::column(
+        descr,
+        Content {
+            plain: &plain,
+            count,
+            numbers: &numbers,
+            page_rows: LONG_PAGE,
+            rest: &[],
+            statistics: None,
+        },
+    )
 }
 
-/// The column of times. Most curves have the times of the one before, so the next number is known but for a look.
-fn times<W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
+/// The column of times. Most curves have the times of the one before, so the numbers are known but for a look.
+fn times(descr: ColumnDescPtr, pieces: &[Piece<'_>]) -> Result<Chunk, SeriesError> {
+    let (mut known, mut numbers) = (Known::new(MOST_KNOWN), Numbers::default());
+    let (mut bounds, mut begin) = (Bounds::default(), 0);
+    for piece in pieces {
+        let mut points = piece.points;
+        while let Some(first) = points.first() {
+            // As many as follow each other from where the curve before began, or from where the search says.
+            let mut from = begin;
+            if known.values().get(from).map(|t| t.to_bits()) != Some(first.0.to_bits()) {
+                match known.number(first.0) {
+                    Some((number, _)) => from = number as usize,
+                    None => return doubles(descr, pieces, |p| p.0),
+                }
+                bounds.add(first.0);
+            }
+            let follows = known.values()[from..].iter().zip(points);
+            let count = follows.take_while(|(t, p)| t.to_bits() == p.0.to_bits()).count();
+            numbers.rise(from as u32, count);
+            if points.len() == piece.points.len() {
+                begin = from;
+            }
+            points = &points[count..];
+        }
+    }
+    dictionary::column(
+        descr,
+        Content {
+            plain: &known.plain(),
+            count: known.values().len(),
+            numbers: &numbers,
+            page_rows: LONG_PAGE,
+            rest: &[],
+            statistics: Some(bounds.statistics()),
+        },
+    )
+}
+
+/// The column of other numbers.
+fn doubles(
     descr: ColumnDescPtr,
     pieces: &[Piece<'_>],
-) -> Result<(), SeriesError> {
-    let (mut all, mut known, mut numbers) = (Vec::<f64>::new(), BTreeMap::new(), Numbers::default());
-    let (mut least, mut greatest) = (f64::INFINITY, f64::NEG_INFINITY);
-    let mut begin = 0;
-    for piece in pieces {
-        let mut next = begin;
-        for (i, &(time, _)) in piece.points.iter().enumerate() {
-            if all.get(next).map(|t| t.to_bits()) != Some(time.to_bits()) {
-                next = *known.entry(time.to_bits()).or_insert_with(|| {
-                    all.push(time);
-                    all.len() - 1
-                });
-                (least, greatest) = (least.min(time), greatest.max(time));
-            }
-            if i == 0 {
-                begin = next;
-            }
-            numbers.push(next as u32, 1);
-            next += 1;
+    of: fn(&(f64, f64)) -> f64,
+) -> Result<Chunk, SeriesError> {
+    let rows: usize = pieces.iter().map(|piece| piece.points.len()).sum();
+    let (mut known, mut numbers) = (Known::new(rows.min(MOST_KNOWN)), Numbers::default());
+    let (mut bounds, mut rest) = (Bounds::default(), Vec::new());
+    let mut before = None;
+    for value in pieces.iter().flat_map(|piece| piece.points).map(of) {
+        // A value that no row has had yet finds the dictionary full: from there on all are written out.
+        if !rest.is_empty() {
+            bounds.add(value);
+            rest.extend_from_slice(&value.to_le_bytes());
+            continue;
         }
-        if all.len() > MOST_TIMES {
-            return doubles(group, pieces, |p| p.0);
+        if let Some((bits, number)) = before
+            && bits == value.to_bits()
+        {
+            numbers.push(number, 1);
+            continue;
+        }
+        match known.number(value) {
+            Some((number, new)) => {
+                if new {
+                    bounds.add(value);
+                }
+                numbers.push(number, 1);
+                before = Some((value.to_bits(), number));
+            }
+            None => {
+                bounds.add(value);
+                rest.extend_from_slice(&value.to_le_bytes());
+            }
         }
     }
-    let plain: Vec<u8> = all.iter().flat_map(|t| t.to_le_bytes()).collect();
-    let bounds = (!all.is_empty()).then_some((least, greatest));
-    let statistics = Statistics::double(bounds.map(|b| b.0), bounds.map(|b| b.1), None, Some(0), false);
-    let column = dictionary::column(descr, &plain, all.len(), &numbers, Some(statistics))?;
-    Ok(group.append_column(&column.bytes, column.close)?)
+    dictionary::column(
+        descr,
+        Content {
+            plain: &known.plain(),
+            count: known.values().len(),
+            numbers: &numbers,
+            page_rows: SHORT_PAGE,
+            rest: &rest,
+            statistics: Some(bounds.statistics()),
+        },
+    )
 }
 
-/// A column of numbers that nothing is known of.
-fn doubles<W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    pieces: &[Piece<'_>],
-    of: fn(&(f64, f64)) -> f64,
-) -> Result<(), SeriesError> {
-    let Some(mut column) = group.next_column()? else { return Ok(()) };
-    let mut values = Vec::new();
-    for piece in pieces {
-        values.clear();
-        values.extend(piece.points.iter().map(of));
-        column.typed::<DoubleType>().write_batch(&values, None, None)?;
+/// The least and the greatest of numbers; what is no number counts with nothing.
+#[derive(Default)]
+struct Bounds(Option<(f64, f64)>);
+
+impl Bounds {
+    #[inline]
+    fn add(&mut self, value: f64) {
+        if !value.is_nan() {
+            let (least, greatest) = self.0.unwrap_or((value, value));
+            self.0 = Some((least.min(value), greatest.max(value)));
+        }
     }
-    Ok(column.close()?)
+    /// A zero is the least or the greatest whatever its sign: parquet.thrift, `ColumnOrder`.
+    fn statistics(&self) -> Statistics {
+        let (least, greatest) = self.0.unzip();
+        let zero = |signed: f64| move |v: f64| if v == 0.0 { signed } else { v };
+        Statistics::double(least.map(zero(-0.0)), greatest.map(zero(0.0)), None, Some(0), false)
+    }
 }
 
 /// Most rows that are read: a few small pages may stand for any number.
@@ -407,6 +482,28 @@ mod tests {
             }
         }
         assert_eq!(Series::from_parquet(bytes).unwrap(), s);
+    }
+
+    /// More values than the dictionary holds, times of which none comes twice, what is no number, both zeros.
+    #[test]
+    fn a_full_dictionary_is_followed_by_the_rest() {
+        let mut s = Series::new();
+        let curve = s.curve("a", "eth0", "backlog_bytes");
+        let rows = MOST_KNOWN as u32 * 2 + 77;
+        (0..rows).for_each(|i| s.push(curve, f64::from(i) / 7.0, f64::from(i % (rows - 50)) - 5.0));
+        let other = s.curve("b", "eth0", "backlog_bytes");
+        (0..3u32).for_each(|i| s.push(other, 0.5, [0.0, -0.0, f64::INFINITY][i as usize]));
+        let bytes = s.to_parquet().unwrap();
+        let back = Series::from_parquet(bytes.clone()).unwrap();
+        assert_eq!(back, s);
+        assert!(back.points("b", "eth0", "backlog_bytes")[1].1.is_sign_negative());
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        let bounds = |i: usize| match reader.metadata().row_group(0).column(i).statistics() {
+            Some(Statistics::Double(s)) => (*s.min_opt().unwrap(), *s.max_opt().unwrap()),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(bounds(0), (0.0, f64::from(rows - 1) / 7.0));
+        assert_eq!(bounds(4), (-5.0, f64::INFINITY));
     }
 
     #[test]

@@ -6,11 +6,14 @@
 //! What stands still is not looked at: of a device through which nothing went since the sample before and in which nothing waits, three counters are read, and its series
 //! go on with their last values when something happens or the run ends. A device that never had anything has no series.
 
+mod flows;
+
 use crate::machine::Machine;
 use crate::net::Net;
 use crate::places::{Dealt, Places};
 use crate::results::{Metric, Series, SeriesSet};
 use crate::spec::HostId;
+use flows::Rows;
 use penstock_model::{Handle, Span, Time};
 use penstock_sched::sch::traits;
 use penstock_sched::traits::Classes;
@@ -23,9 +26,6 @@ const MAX_INSTANTS: usize = 65_536;
 /// Values of all series kept before the same (half a gigabyte), and the fewest instants that are then left.
 const MAX_VALUES: usize = 64 << 20;
 const FEWEST: usize = 64;
-/// Metrics of a flow, and what stands for a series that is not there yet.
-const SLOTS: usize = 15;
-const NO_PLACE: u32 = u32::MAX;
 
 /// What is sampled: the world, or what several cores have of it.
 pub(crate) struct View<'a> {
@@ -58,12 +58,17 @@ impl<'a> View<'a> {
     }
     /// Packets of a flow that were lost and marked, wherever.
     fn fates(&self, flow: usize) -> (u64, u64) {
-        let before = self.cores.map(|(before, ..)| before);
-        let records = self.nets.iter().copied().chain(before).filter_map(|net| net.meter.flows.get(flow));
-        records.fold((0, 0), |(lost, marked), flow| {
-            let marks: u64 = flow.places.iter().map(|p| p.2.marked_packets).sum();
-            (lost + flow.lost_packets, marked + marks)
-        })
+        let (mut lost, mut marked) = (0, 0);
+        let mut add = |net: &Net| {
+            let Some(flow) = net.meter.flows.get(flow) else { return };
+            lost += flow.lost_packets;
+            flow.places.iter().for_each(|place| marked += place.2.marked_packets);
+        };
+        self.nets.iter().for_each(|net| add(net));
+        if let Some((before, ..)) = self.cores {
+            add(before);
+        }
+        (lost, marked)
     }
     /// The machines, each with the net it is in.
     fn machines(&self) -> impl Iterator<Item = (&'a Net, &'a Machine)> {
@@ -119,18 +124,26 @@ struct Still {
     connected: bool,
     /// It was so at the sample before that, too.
     twice: bool,
+    /// Sum and number of its one-way delays.
+    owd: (i64, i64),
+}
+
+impl Still {
+    /// Whether nothing has happened since.
+    #[inline]
+    fn is(&self, packets: &[u64; 5], connected: bool) -> bool {
+        self.connected == connected && self.packets.iter().zip(packets).all(|(a, b)| a == b)
+    }
 }
 
 /// Takes the samples.
 pub(crate) struct Sampler {
     interval: Span,
     set: SeriesSet,
-    /// One-way delay sums at the sample before, by flow.
-    owd: Vec<(i64, i64)>,
-    /// Where the series of each flow stand: they are entered with every sample, without a search.
-    places: Vec<[u32; SLOTS]>,
-    /// Flows and devices (by machine and place) as they were at the sample before.
+    /// Flows as they were at the sample before, and what they were like until then.
     still: Vec<Still>,
+    rows: Vec<Rows>,
+    /// Devices as they were at the sample before, by machine and place.
     devices: Vec<Vec<Watched>>,
     /// Where the search for the next series goes on: objects come in the same order every time.
     cursor: usize,
@@ -145,9 +158,8 @@ impl Sampler {
         Sampler {
             interval,
             set: SeriesSet::default(),
-            owd: Vec::new(),
-            places: Vec::new(),
             still: Vec::new(),
+            rows: Vec::new(),
             devices: Vec::new(),
             cursor: 0,
             index: BTreeMap::new(),
@@ -160,30 +172,21 @@ impl Sampler {
     /// All series, those of objects that stand still up to the last sample.
     pub(crate) fn set(&self) -> SeriesSet {
         let mut set = self.set.clone();
+        self.rows.iter().for_each(|rows| rows.fill(set.times.len(), &mut set.series));
+        self.go_on(&mut set);
+        set
+    }
+    /// Devices that stand still have their last values until the last sample.
+    fn go_on(&self, set: &mut SeriesSet) {
         for series in &mut set.series {
-            let goes_on = match series.host {
-                // What TCP says of itself ends with its connection.
-                None => {
-                    let connected = self.still.get(series.key as usize).is_some_and(|s| s.connected);
-                    connected
-                        || matches!(
-                            series.metric,
-                            Metric::Goodput | Metric::Bytes | Metric::Drops | Metric::Owd | Metric::Marks
-                        )
-                }
-                // What was not there any more when its device was looked at last ended then.
-                Some(host) => {
-                    let device =
-                        self.devices.get(host.0 as usize).and_then(|d| d.get((series.key >> 40) as usize));
-                    device.is_some_and(|d| series.first + series.values.len() == d.last + 1)
-                }
-            };
-            if goes_on {
+            // What was not there any more when its device was looked at last ended then.
+            let Some(host) = series.host else { continue };
+            let device = self.devices.get(host.0 as usize).and_then(|d| d.get((series.key >> 40) as usize));
+            if device.is_some_and(|d| series.first + series.values.len() == d.last + 1) {
                 let last = series.values.last().copied().unwrap_or(0);
                 series.values.resize(set.times.len() - series.first, last);
             }
         }
-        set
     }
 
     /// Takes one sample of everything.
@@ -192,68 +195,7 @@ impl Sampler {
         self.set.times.push(now);
         self.cursor = 0;
         let at = self.set.times.len() - 1;
-        let flows = view.flows();
-        self.owd.resize(flows, (0, 0));
-        self.places.resize(flows, [NO_PLACE; SLOTS]);
-        self.still.resize(flows, Still::default());
-        for i in 0..flows {
-            let (source, sink) = view.ends(i);
-            let (lost, marks) = view.fates(i);
-            let flow = &sink.meter.flows[i];
-            let end = source.endpoint(source.meter.flows[i].socks[0]);
-            let before = self.still[i];
-            let moves = end.map_or(0, penstock_tcp::Endpoint::moves);
-            let packets = [source.meter.flows[i].sent_packets, flow.arrived_packets, lost, marks, moves];
-            // Its delay of the interval is once 0, before it is left alone.
-            let connected = end.is_some();
-            let same = before.connected == connected && before.packets == packets && at > 0;
-            if same && before.twice {
-                continue;
-            }
-            if before.connected && !connected {
-                // What its connection said of itself stood still until now.
-                for place in self.places[i][5..].iter().filter(|place| **place != NO_PLACE) {
-                    let series = &mut self.set.series[*place as usize];
-                    let last = series.values.last().copied().unwrap_or(0);
-                    self.values += (at - series.first).saturating_sub(series.values.len());
-                    series.values.resize((at - series.first).max(series.values.len()), last);
-                }
-            }
-            let name = || format!("flow {}", flow.name);
-            self.enter(i, 0, &name, Metric::Goodput, flow.goodput_bytes as i64);
-            self.enter(i, 1, &name, Metric::Bytes, flow.received_bytes as i64);
-            self.enter(i, 2, &name, Metric::Drops, lost as i64);
-            if marks > 0 {
-                self.enter(i, 3, &name, Metric::Marks, marks as i64);
-            }
-            let (sum, count) = flow.owd_total();
-            let (sum_before, count_before) = self.owd[i];
-            self.owd[i] = (sum, count);
-            let mean = if count > count_before { (sum - sum_before) / (count - count_before) } else { 0 };
-            self.enter(i, 4, &name, Metric::Owd, mean);
-            self.still[i] = Still { packets, connected, twice: same };
-            if let Some(end) = end {
-                let info = end.info();
-                self.enter(i, 5, &name, Metric::Cwnd, i64::from(info.cwnd));
-                self.enter(i, 6, &name, Metric::Srtt, info.srtt.as_ns());
-                // Those that stand still for a whole connection are not kept until they move.
-                let more = [
-                    (Metric::Ssthresh, i64::from(info.ssthresh), info.ssthresh < INFINITE_SSTHRESH),
-                    (Metric::Rttvar, info.rttvar.as_ns(), true),
-                    (Metric::Rto, info.rto.as_ns(), true),
-                    (Metric::PacingRate, info.pacing_rate as i64, info.srtt > Span::ZERO),
-                    (Metric::DeliveryRate, info.delivery_rate as i64, info.delivery_rate > 0),
-                    (Metric::Sacked, i64::from(info.sacked), info.sacked > 0),
-                    (Metric::Lost, i64::from(info.lost), info.lost > 0),
-                    (Metric::Retrans, info.total_retrans as i64, info.total_retrans > 0),
-                ];
-                for (n, (metric, value, moves)) in more.into_iter().enumerate() {
-                    if moves || self.places[i][7 + n] != NO_PLACE {
-                        self.enter(i, 7 + n, &name, metric, value);
-                    }
-                }
-            }
-        }
+        self.flows(view, at);
         self.devices.resize(view.nets[0].machines.len(), Vec::new());
         for (h, (net, machine)) in view.machines().enumerate() {
             if machine.cpu.cost != crate::spec::Cost::ZERO {
@@ -291,6 +233,54 @@ impl Sampler {
         }
     }
 
+    /// Samples the flows.
+    fn flows(&mut self, view: &View<'_>, at: usize) {
+        let flows = view.flows();
+        self.rows.resize_with(flows, Rows::default);
+        self.still.resize(flows, Still::default());
+        for (i, (still, rows)) in self.still.iter_mut().zip(&mut self.rows).enumerate() {
+            let (source, sink) = view.ends(i);
+            let (lost, marks) = view.fates(i);
+            let flow = &sink.meter.flows[i];
+            let end = source.endpoint(source.meter.flows[i].socks[0]);
+            let moves = end.map_or(0, penstock_tcp::Endpoint::moves);
+            let packets = [source.meter.flows[i].sent_packets, flow.arrived_packets, lost, marks, moves];
+            let connected = end.is_some();
+            // Its delay of the interval is once 0, before it is left alone.
+            let same = at > 0 && still.is(&packets, connected);
+            if same && still.twice {
+                continue;
+            }
+            if still.connected && !connected {
+                rows.end(at);
+            }
+            let (sum, count) = flow.owd_total();
+            let (sum_before, count_before) = still.owd;
+            *still = Still { packets, connected, twice: same, owd: (sum, count) };
+            let mut row = rows.row();
+            row.set(0, flow.goodput_bytes as i64);
+            row.set(1, flow.received_bytes as i64);
+            row.set(2, lost as i64);
+            if marks > 0 {
+                row.set(3, marks as i64);
+            }
+            row.set(4, if count > count_before { (sum - sum_before) / (count - count_before) } else { 0 });
+            if let Some(end) = end {
+                let info = end.gauges();
+                row.set(5, i64::from(info.cwnd));
+                row.set(6, info.srtt.as_ns());
+                row.set_once(7, i64::from(info.ssthresh), info.ssthresh < INFINITE_SSTHRESH);
+                row.set(8, info.rttvar.as_ns());
+                row.set(9, info.rto.as_ns());
+                row.set_once(10, info.pacing_rate as i64, info.srtt > Span::ZERO);
+                row.set_once(11, info.delivery_rate as i64, info.delivery_rate > 0);
+                row.set_once(12, i64::from(info.sacked), info.sacked > 0);
+                row.set_once(13, i64::from(info.lost), info.lost > 0);
+                row.set_once(14, info.total_retrans as i64, info.total_retrans > 0);
+            }
+            self.values += rows.enter(at, &row, &mut self.set.series, i, &flow.name);
+        }
+    }
     /// What was not there before had counted nothing until now: series that are entered with the first use of their device begin with the run.
     fn begin_with_the_run(&mut self, new: usize) {
         let moves = |s: &&mut Series| !matches!(s.metric, Metric::Avgidle | Metric::Undertime);
@@ -359,16 +349,6 @@ impl Sampler {
         restless
     }
 
-    /// Enters one value of a flow; each of its metrics has a slot.
-    fn enter(&mut self, flow: usize, slot: usize, name: &dyn Fn() -> String, metric: Metric, value: i64) {
-        match self.places[flow][slot] {
-            NO_PLACE => {
-                self.put(None, flow as u64, name, metric, value);
-                self.places[flow][slot] = self.cursor as u32 - 1;
-            }
-            at => self.extend(at as usize, value),
-        }
-    }
     /// Enters one value; makes the series when there is none.
     fn put(&mut self, host: Option<HostId>, key: u64, name: &dyn Fn() -> String, metric: Metric, value: i64) {
         let at = self.set.times.len() - 1;
@@ -402,7 +382,9 @@ impl Sampler {
     /// Gives up every second instant and doubles the interval.
     fn halve(&mut self) {
         self.interval = self.interval * 2;
-        self.set = self.set();
+        let mut set = std::mem::take(&mut self.set);
+        self.go_on(&mut set);
+        self.set = set;
         for series in &mut self.set.series {
             let first = series.first;
             let mut at = first;
@@ -412,14 +394,16 @@ impl Sampler {
             });
             series.first = first.div_ceil(2);
         }
-        self.values = self.set.series.iter().map(|s| s.values.len()).sum();
         let mut at = 0;
         self.set.times.retain(|_| {
             at += 1;
             (at - 1) % 2 == 0
         });
-        let last = self.set.times.len().saturating_sub(1);
-        self.devices.iter_mut().flatten().for_each(|d| d.last = last);
+        let left = self.set.times.len();
+        self.devices.iter_mut().flatten().for_each(|d| d.last = left.saturating_sub(1));
+        self.rows.iter_mut().for_each(|rows| rows.halve(left));
+        let of_flows = self.rows.iter().map(|rows| rows.count(left, &self.set.series));
+        self.values = self.set.series.iter().map(|s| s.values.len()).chain(of_flows).sum();
     }
 }
 

@@ -136,6 +136,49 @@ pub struct TcpInfo {
     pub delivered_ce: u64,
 }
 
+/// The part of a [`TcpInfo`] that changes most; names and units as there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gauges {
+    /// Congestion window, segments.
+    pub cwnd: u32,
+    /// Slow-start threshold, segments.
+    pub ssthresh: u32,
+    /// Smoothed round-trip time.
+    pub srtt: Span,
+    /// Its mean deviation.
+    pub rttvar: Span,
+    /// Retransmission timeout.
+    pub rto: Span,
+    /// Segments that SACK has reported.
+    pub sacked: u32,
+    /// Segments that are held for lost.
+    pub lost: u32,
+    /// The rate at which segments leave, bytes a second.
+    pub pacing_rate: u64,
+    /// The rate at which they arrived of late, bytes a second.
+    pub delivery_rate: u64,
+    /// Segments retransmitted so far.
+    pub total_retrans: u64,
+}
+
+impl Gauges {
+    /// What of a snapshot belongs to it.
+    pub(crate) fn of(info: &TcpInfo) -> Gauges {
+        Gauges {
+            cwnd: info.cwnd,
+            ssthresh: info.ssthresh,
+            srtt: info.srtt,
+            rttvar: info.rttvar,
+            rto: info.rto,
+            sacked: info.sacked,
+            lost: info.lost,
+            pacing_rate: info.pacing_rate,
+            delivery_rate: info.delivery_rate,
+            total_retrans: info.total_retrans,
+        }
+    }
+}
+
 /// Counters for [`TcpInfo`].
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]

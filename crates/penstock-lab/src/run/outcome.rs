@@ -476,58 +476,83 @@ fn parents_of_filters(device: &NetDevice, look: penstock_sched::Look<'_>) -> Vec
     found
 }
 
+/// What a series of the simulator becomes.
+enum Shape {
+    /// A counter: how much more a second, times the first, by the second.
+    Rate(i64, f64),
+    /// A counter: how much more since the sample before.
+    More,
+    /// As it stands, times the first, by the second.
+    Gauge(f64, f64),
+    /// The same, where something was measured.
+    Measured(f64),
+}
+
+/// The name of a quantity, with its unit, and what it is made of.
+fn shape(metric: Metric) -> (&'static str, Shape) {
+    use Shape::{Gauge, Measured, More, Rate};
+    match metric {
+        Metric::Bytes => ("throughput_bit_s", Rate(8, 1.0)),
+        Metric::Goodput => ("goodput_bit_s", Rate(8, 1.0)),
+        Metric::Packets => ("rate_packets_s", Rate(1, 1.0)),
+        Metric::Processor => ("share", Rate(1, 1e9)),
+        Metric::Drops => ("drops_packets", More),
+        Metric::Borrowed => ("borrowed_packets", More),
+        Metric::Retrans => ("retrans_packets", More),
+        Metric::Overlimits | Metric::Overactions => (metric.as_str(), More),
+        Metric::Avgidle => ("avgidle_ticks", Gauge(1.0, 1.0)),
+        Metric::Undertime => ("undertime_ticks", Gauge(1.0, 1.0)),
+        Metric::Backlog => ("backlog_bytes", Gauge(1.0, 1.0)),
+        Metric::Qlen => ("qlen_packets", Gauge(1.0, 1.0)),
+        Metric::Marks => ("marks_packets", Gauge(1.0, 1.0)),
+        Metric::Cwnd => ("cwnd_packets", Gauge(1.0, 1.0)),
+        Metric::Ssthresh => ("ssthresh_packets", Gauge(1.0, 1.0)),
+        Metric::Sacked => ("sacked_packets", Gauge(1.0, 1.0)),
+        Metric::Lost => ("lost_packets", Gauge(1.0, 1.0)),
+        Metric::Rto => ("rto_ms", Gauge(1.0, 1e6)),
+        Metric::Rttvar => ("rttvar_ms", Gauge(1.0, 1e6)),
+        Metric::PacingRate => ("pacing_bit_s", Gauge(8.0, 1.0)),
+        Metric::DeliveryRate => ("delivery_bit_s", Gauge(8.0, 1.0)),
+        Metric::Srtt => ("srtt_ms", Measured(1e6)),
+        Metric::Owd => ("owd_ms", Measured(1e6)),
+    }
+}
+
 /// The simulator's series with units, and each app's goodput and round trips.
 fn series(experiment: &Experiment, built: &Built, results: &Results) -> Series {
     let mut all = Series::new();
     let set = &results.series;
+    let seconds: Vec<f64> = set.times.iter().map(|t| t.as_secs_f64()).collect();
     for series in &set.series {
-        let host = series.host.map_or(String::new(), |id| built.world.host_name(id).to_owned());
-        let times = &set.times[series.first.min(set.times.len())..];
+        let host = series.host.map_or("", |id| built.world.host_name(id));
+        let first = series.first.min(set.times.len());
+        let (times, seconds, values) = (&set.times[first..], &seconds[first..], &series.values);
         let object = series.object.strip_suffix(" none").map(|name| format!("{name} 0:"));
         let object = object.as_deref().unwrap_or(&series.object);
-        // Of one metric each; its curve is begun with its first value, and found once.
-        let mut curve = None;
-        let mut put = |metric: &str, t: Time, v: f64| {
-            let curve = *curve.get_or_insert_with(|| all.curve(&host, object, metric));
-            all.push(curve, t.as_secs_f64(), v);
-        };
-        let gauge = times.iter().zip(&series.values);
-        match series.metric {
-            Metric::Bytes => rates(times, &series.values, 8, |t, v| put("throughput_bit_s", t, v)),
-            Metric::Goodput => rates(times, &series.values, 8, |t, v| put("goodput_bit_s", t, v)),
-            Metric::Packets => rates(times, &series.values, 1, |t, v| put("rate_packets_s", t, v)),
-            Metric::Drops | Metric::Borrowed | Metric::Overlimits | Metric::Overactions | Metric::Retrans => {
-                let name = match series.metric {
-                    Metric::Drops => "drops_packets",
-                    Metric::Borrowed => "borrowed_packets",
-                    Metric::Retrans => "retrans_packets",
-                    other => other.as_str(),
-                };
-                let pairs = times.iter().skip(1).zip(series.values.windows(2));
-                pairs.for_each(|(t, v)| put(name, *t, (v[1] - v[0]).max(0) as f64));
+        let (metric, shape) = shape(series.metric);
+        let mut points = Vec::with_capacity(match shape {
+            Shape::Measured(_) => 0,
+            _ => values.len().min(times.len()),
+        });
+        let gauge = seconds.iter().copied().zip(values.iter().copied());
+        // A counter that went back belongs to an object made anew.
+        let more = seconds.iter().skip(1).copied().zip(values.windows(2).map(|v| (v[1] - v[0]).max(0)));
+        match shape {
+            Shape::Rate(factor, by) => {
+                for ((t, more), at) in more.zip(times.windows(2)) {
+                    let ns = (at[1] - at[0]).as_ns();
+                    if ns > 0 {
+                        points.push((t, (more * factor) as f64 * 1e9 / ns as f64 / by));
+                    }
+                }
             }
-            Metric::Processor => rates(times, &series.values, 1, |t, v| put("share", t, v / 1e9)),
-            Metric::Avgidle => gauge.for_each(|(t, v)| put("avgidle_ticks", *t, *v as f64)),
-            Metric::Undertime => gauge.for_each(|(t, v)| put("undertime_ticks", *t, *v as f64)),
-            Metric::Backlog => gauge.for_each(|(t, v)| put("backlog_bytes", *t, *v as f64)),
-            Metric::Qlen => gauge.for_each(|(t, v)| put("qlen_packets", *t, *v as f64)),
-            Metric::Marks => gauge.for_each(|(t, v)| put("marks_packets", *t, *v as f64)),
-            Metric::Cwnd => gauge.for_each(|(t, v)| put("cwnd_packets", *t, *v as f64)),
-            Metric::Ssthresh => gauge.for_each(|(t, v)| put("ssthresh_packets", *t, *v as f64)),
-            Metric::Sacked => gauge.for_each(|(t, v)| put("sacked_packets", *t, *v as f64)),
-            Metric::Lost => gauge.for_each(|(t, v)| put("lost_packets", *t, *v as f64)),
-            Metric::Rto => gauge.for_each(|(t, v)| put("rto_ms", *t, *v as f64 / 1e6)),
-            Metric::Rttvar => gauge.for_each(|(t, v)| put("rttvar_ms", *t, *v as f64 / 1e6)),
-            Metric::PacingRate => gauge.for_each(|(t, v)| put("pacing_bit_s", *t, *v as f64 * 8.0)),
-            Metric::DeliveryRate => gauge.for_each(|(t, v)| put("delivery_bit_s", *t, *v as f64 * 8.0)),
-            // Nothing was measured in an interval without packets.
-            Metric::Srtt => {
-                gauge.filter(|(_, v)| **v > 0).for_each(|(t, v)| put("srtt_ms", *t, *v as f64 / 1e6));
-            }
-            Metric::Owd => {
-                gauge.filter(|(_, v)| **v > 0).for_each(|(t, v)| put("owd_ms", *t, *v as f64 / 1e6));
+            Shape::More => points.extend(more.map(|(t, more)| (t, more as f64))),
+            Shape::Gauge(factor, by) => points.extend(gauge.map(|(t, v)| (t, v as f64 * factor / by))),
+            Shape::Measured(by) => {
+                points.extend(gauge.filter(|(_, v)| *v > 0).map(|(t, v)| (t, v as f64 / by)));
             }
         }
+        all.extend(host, object, metric, points);
     }
     for flow in &results.flows {
         for (time, rtt) in &flow.rtts {
@@ -542,17 +567,6 @@ fn series(experiment: &Experiment, built: &Built, results: &Results) -> Series {
         }
     }
     all
-}
-
-/// Differences of a counter as rates per second.
-fn rates(times: &[Time], values: &[i64], factor: i64, mut put: impl FnMut(Time, f64)) {
-    for (t, v) in times.windows(2).zip(values.windows(2)) {
-        let ns = (t[1] - t[0]).as_ns();
-        if ns > 0 {
-            // A counter that went back belongs to an object made anew.
-            put(t[1], ((v[1] - v[0]).max(0) * factor) as f64 * 1e9 / ns as f64);
-        }
-    }
 }
 
 /// The goodput of all connections of an app together.

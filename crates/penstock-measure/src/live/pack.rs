@@ -58,7 +58,8 @@ impl Pack {
     pub(super) fn bits(&self) -> Vec<u8> {
         let mut all: Vec<u8> = self.grids.iter().flatten().flat_map(|&t| (t as f32).to_le_bytes()).collect();
         all.extend_from_slice(&self.values);
-        miniz_oxide::deflate::compress_to_vec(&all, 8)
+        // One level more saves 2 % of the bytes and costs half as much time again; 8 saves 4 % for four times the time.
+        miniz_oxide::deflate::compress_to_vec(&all, 5)
     }
 
     /// Enters a curve; what the page is told of it.

@@ -15,7 +15,7 @@ mod timeouts;
 
 use crate::clock::Clock;
 use crate::config::{Config, Ecn, Stack};
-use crate::info::{Error, State, TcpInfo};
+use crate::info::{Error, Gauges, State, TcpInfo};
 use crate::ns2::{OneWay, Opening};
 use crate::params::Params;
 use crate::recovery::Recovery;
@@ -221,11 +221,36 @@ impl Endpoint {
         n.segs_in.wrapping_add(n.segs_out).wrapping_add(n.timeouts)
     }
 
-    /// A snapshot of the variables.
-    pub fn info(&self) -> TcpInfo {
+    /// The part of [`Endpoint::info`] that a sampler keeps of a sender, for less work.
+    pub fn gauges(&self) -> Gauges {
+        if self.one_way.is_some() { Gauges::of(&self.info()) } else { self.own_gauges() }
+    }
+    #[inline]
+    fn own_gauges(&self) -> Gauges {
+        let (q, w, timers) = (&self.tx.q, self.tx.cc.window(), &self.tx.timers);
         let unit = |x: u32| {
             if self.tx.p.today { Span::from_us(i64::from(x)) } else { self.tx.clock.jiffies_to_span(x) }
         };
+        Gauges {
+            cwnd: w.cwnd,
+            ssthresh: w.ssthresh,
+            srtt: unit(timers.srtt8() >> 3),
+            rttvar: unit(timers.mdev()),
+            rto: self.tx.clock.jiffies_to_span(timers.rto()),
+            sacked: q.sacked_out(),
+            lost: q.lost_out(),
+            pacing_rate: w.pacing_rate.unwrap_or_else(|| w.rate_of_window()),
+            delivery_rate: match w.delivery_rate {
+                (_, 0) => 0,
+                (segments, us) => segments * u64::from(self.tx.space.mss()) * 1_000_000 / us,
+            },
+            total_retrans: self.tx.n.total_retrans,
+        }
+    }
+
+    /// A snapshot of the variables.
+    pub fn info(&self) -> TcpInfo {
+        let g = self.own_gauges();
         let (space, q, w, timers) = (&self.tx.space, &self.tx.q, self.tx.cc.window(), &self.tx.timers);
         let (clock, n, first) = (&self.tx.clock, &self.tx.n, space.iss() + 1);
         let sent = space.nxt().min(space.written());
@@ -233,25 +258,22 @@ impl Endpoint {
             state: self.state,
             ca_state: w.state,
             cc: self.cfg.cc.name,
-            cwnd: w.cwnd,
-            ssthresh: w.ssthresh,
-            srtt: unit(timers.srtt8() >> 3),
-            rttvar: unit(timers.mdev()),
+            cwnd: g.cwnd,
+            ssthresh: g.ssthresh,
+            srtt: g.srtt,
+            rttvar: g.rttvar,
             min_rtt: (timers.min_rtt() != u32::MAX).then(|| Span::from_us(i64::from(timers.min_rtt()))),
-            rto: clock.jiffies_to_span(timers.rto()),
+            rto: g.rto,
             backoff: timers.backoff(),
             ato: clock.jiffies_to_span(self.rx.ato()),
             snd_mss: space.mss(),
             rcv_mss: self.rx.rcv_mss(),
             unacked: q.packets_out(),
-            sacked: q.sacked_out(),
-            lost: q.lost_out(),
+            sacked: g.sacked,
+            lost: g.lost,
             retrans: q.retrans_out(),
-            pacing_rate: w.pacing_rate.unwrap_or_else(|| w.rate_of_window()),
-            delivery_rate: match w.delivery_rate {
-                (_, 0) => 0,
-                (segments, us) => segments * u64::from(space.mss()) * 1_000_000 / us,
-            },
+            pacing_rate: g.pacing_rate,
+            delivery_rate: g.delivery_rate,
             reordering: self.recovery.reordering(),
             snd_wnd: space.wnd(),
             rcv_wnd: self.rx.offered(),
@@ -263,7 +285,7 @@ impl Endpoint {
             bytes_received: self.rx.readable() + self.rx.bytes_read(),
             segs_out: n.segs_out,
             segs_in: n.segs_in,
-            total_retrans: n.total_retrans,
+            total_retrans: g.total_retrans,
             bytes_retrans: n.bytes_retrans,
             timeouts: n.timeouts,
             recoveries: n.recoveries,

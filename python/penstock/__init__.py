@@ -14,6 +14,25 @@ True
 20.3
 """
 
-from ._penstock import PenstockError, Run, __version__, check, run
+from ._experiment import Experiment
+from ._machine import Machine
+from ._penstock import PenstockError, Run, __version__, expectations, run
+from ._scripts import Departures, check, diff, explain, partition, replay
+from ._tables import Rows
 
-__all__ = ["PenstockError", "Run", "__version__", "check", "run"]
+__all__ = [
+    "Departures",
+    "Experiment",
+    "Machine",
+    "PenstockError",
+    "Rows",
+    "Run",
+    "__version__",
+    "check",
+    "diff",
+    "expectations",
+    "explain",
+    "partition",
+    "replay",
+    "run",
+]

@@ -2,14 +2,12 @@
 //!
 //! The interpreter's lock is let go while anything is simulated; Ctrl-C ends a run. What is wrong is an exception with file, line and column.
 
-use penstock_check::{Settings, examine, form};
 use penstock_lab::experiment::{self, Experiment, Threads};
 use penstock_lab::run::{self, Ground, Options, Outcome};
 use penstock_lab::sweep::usual_figures;
 use penstock_measure::report::{self, Page};
-use penstock_model::{Diagnostic, Kernel, Rate};
-use penstock_shell::Script;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
+use penstock_model::Diagnostic;
+use pyo3::exceptions::{PyImportError, PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::path::Path;
@@ -61,11 +59,14 @@ fn read(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<Experiment> {
             serde_json::from_str(&json).map_err(|e| PyValueError::new_err(e.to_string()))?;
         let text = toml::to_string(&value).map_err(|e| PyValueError::new_err(e.to_string()))?;
         experiment::parse(&text, "dict")
+    } else if let Some(text) = source.getattr_opt("toml")?.filter(|t| t.is_callable()) {
+        let text: String = text.call0()?.extract()?;
+        experiment::parse(&text, "experiment")
     } else {
         let path = py
             .import("os")?
             .call_method1("fspath", (source,))
-            .map_err(|_| PyTypeError::new_err("an experiment is a file's name, a text of TOML or a dict"))?;
+            .map_err(|_| PyTypeError::new_err("an experiment is a file's name, a text of TOML, a dict or an Experiment"))?;
         let text: String = path.extract()?;
         match text.contains('\n') {
             true => experiment::parse(&text, "text"),
@@ -119,6 +120,16 @@ impl Run {
     fn series_parquet<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| self.outcome.series.to_parquet());
         bytes.map(|b| PyBytes::new(py, &b)).map_err(|e| PenstockError::new_err(e.to_string()))
+    }
+
+    /// The series as a table of pyarrow: time_s, host, object, metric, value.
+    #[getter]
+    fn series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let parquet = py.import("pyarrow.parquet").map_err(|_| {
+            PyImportError::new_err("series needs pyarrow: pip install 'penstock[tables]'; or take series_parquet()")
+        })?;
+        let file = py.import("io")?.call_method1("BytesIO", (self.series_parquet(py)?,))?;
+        parquet.call_method1("read_table", (file,))
     }
 
     /// The report, a page that needs no network.
@@ -198,31 +209,39 @@ fn run_it(py: Python<'_>, experiment: &Bound<'_, PyAny>, seed: Option<u64>, on: 
     Ok(Run { outcome, experiment, warnings })
 }
 
-/// Checks a shaping script: a list of findings, each a dict. `dev` and `rate` name the device in question and its rate as tc writes it.
+/// Answers a question of `penstock-ask`, JSON in and JSON out. Faults are an exception.
 #[pyfunction]
-#[pyo3(signature = (script, *, dev=None, rate=None, name="script"))]
-fn check<'py>(
-    py: Python<'py>,
-    script: String,
-    dev: Option<String>,
-    rate: Option<&str>,
-    name: &str,
-) -> PyResult<Bound<'py, PyAny>> {
-    let rate = match rate {
-        None => None,
-        Some(text) => {
-            let rate = Rate::parse(text)
-                .map_err(|_| PenstockError::new_err(format!("\"{text}\" is not a rate; write 10mbit")))?;
-            Some(rate.bytes_per_s())
-        }
-    };
-    let settings = Settings { kernel: Kernel::V6_12, dev, rate };
-    let script = Script { text: script, name: name.to_owned(), ..Script::default() };
-    let json = py.detach(|| {
-        let answer = examine(&script, &settings);
-        form::json(&answer.findings, &answer.coverage)
-    });
-    from_json(py, &json)?.get_item("findings")
+fn ask<'py>(py: Python<'py>, question: &str) -> PyResult<Bound<'py, PyAny>> {
+    let question: serde_json::Value =
+        serde_json::from_str(question).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let answer = py.detach(|| penstock_ask::answer(&question, &mut |_| {}).map(|answer| answer.to_string()));
+    from_json(py, &answer.map_err(|faults| wrong(py, &faults))?)
+}
+
+/// The expectations of an experiment: what and value.
+#[pyfunction]
+fn expectations(py: Python<'_>, experiment: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String)>> {
+    Ok(read(py, experiment)?.expects.into_iter().map(|e| (e.what, e.value)).collect())
+}
+
+/// A virtual machine with `eth0` and `eth1`, and a shell at it. It stays in the thread that made it.
+#[pyclass(unsendable)]
+struct Prompt(penstock_ask::Machine);
+
+#[pymethods]
+impl Prompt {
+    #[new]
+    fn new() -> Prompt {
+        Prompt(penstock_ask::Machine::default())
+    }
+
+    /// Runs a line: stdout, stderr, exit status, whether the shell has ended.
+    fn line(&mut self, text: &str) -> (String, String, i64, bool) {
+        let said = self.0.line(text);
+        let word = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
+        let status = said["status"].as_i64().unwrap_or(1);
+        (word("stdout"), word("stderr"), status, said["ended"].as_bool().unwrap_or_default())
+    }
 }
 
 #[pymodule]
@@ -231,5 +250,7 @@ fn _penstock(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("PenstockError", m.py().get_type::<PenstockError>())?;
     m.add_class::<Run>()?;
     m.add_function(wrap_pyfunction!(run_it, m)?)?;
-    m.add_function(wrap_pyfunction!(check, m)?)
+    m.add_class::<Prompt>()?;
+    m.add_function(wrap_pyfunction!(ask, m)?)?;
+    m.add_function(wrap_pyfunction!(expectations, m)?)
 }

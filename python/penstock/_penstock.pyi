@@ -1,7 +1,10 @@
 import os
-from typing import Any, Mapping
+from typing import Any, Mapping, Protocol
 
 __version__: str
+
+class _HasToml(Protocol):
+    def toml(self) -> str: ...
 
 class PenstockError(ValueError):
     """What is wrong, with its places."""
@@ -24,6 +27,9 @@ class Run:
     @property
     def warnings(self) -> list[str]:
         """What could not work, told before the run."""
+    @property
+    def series(self) -> Any:
+        """The series as a pyarrow.Table: time_s, host, object, metric, value. Needs pyarrow."""
     def figure(self, what: str) -> float | None:
         """One figure in the words of an expectation; None where the run has none."""
     def series_parquet(self) -> bytes:
@@ -34,8 +40,20 @@ class Run:
         """Writes the run folder, as the command does."""
     def _repr_html_(self) -> str: ...
 
-def run(experiment: str | os.PathLike[str] | Mapping[str, Any], *, seed: int | None = None, on: str = "sim") -> Run:
-    """Runs an experiment: a file's name, a text of TOML, or a dict as the file has it."""
+class Prompt:
+    """A shell on a virtual machine."""
 
-def check(script: str, *, dev: str | None = None, rate: str | None = None, name: str = "script") -> list[dict[str, Any]]:
-    """Checks a shaping script: findings, each a dict. `rate` is written as tc writes it: "10mbit"."""
+    def __init__(self) -> None: ...
+    def line(self, text: str) -> tuple[str, str, int, bool]:
+        """stdout, stderr, exit status, whether the shell has ended."""
+
+def run(
+    experiment: str | os.PathLike[str] | Mapping[str, Any] | _HasToml, *, seed: int | None = None, on: str = "sim"
+) -> Run:
+    """Runs an experiment: a file's name, a text of TOML, a dict as the file has it, or an Experiment."""
+
+def expectations(experiment: str | os.PathLike[str] | Mapping[str, Any] | _HasToml) -> list[tuple[str, str]]:
+    """The expectations of an experiment: what and value of each."""
+
+def ask(question: str) -> Any:
+    """Answers a question in JSON."""

@@ -15,18 +15,27 @@ True
 """
 
 from ._experiment import Experiment
-from ._machine import Machine
-from ._penstock import PenstockError, Run, __version__, expectations, run
+from ._machine import Machine, Said
+from ._penstock import Chart, PenstockError, Run, Series, __version__, expectations, run
+from ._qdisc import Packet, Qdisc
 from ._scripts import Departures, check, diff, explain, partition, replay
+from ._sweep import Engine, Sweep, sweep
 from ._tables import Rows
 
 __all__ = [
+    "Chart",
     "Departures",
+    "Engine",
     "Experiment",
     "Machine",
+    "Packet",
     "PenstockError",
+    "Qdisc",
     "Rows",
     "Run",
+    "Said",
+    "Series",
+    "Sweep",
     "__version__",
     "check",
     "diff",
@@ -35,4 +44,5 @@ __all__ = [
     "partition",
     "replay",
     "run",
+    "sweep",
 ]

@@ -112,15 +112,34 @@ class Experiment:
         return self._add("link", {"name": name, "ends": ends, "rate": rate, "delay": delay, "loss": loss, **keys})
 
     def app(self, on: str, run: str, *, at: str | None = None, name: str | None = None, **keys: Any) -> Experiment:
-        """A program on a machine: "iperf -c 10.0.0.2 -t 10", from the moment `at` on."""
+        """A program on a machine: "iperf -c 10.0.0.2 -t 10", from the moment `at` on, "1s"; a line of shell, or "@file" beside the experiment."""
         return self._add("app", {"name": name, "on": on, "run": run, "at": at, **keys})
 
-    def flow(self, name: str, source: str, to: str, *, load: Any, udp: bool | None = None, **keys: Any) -> Experiment:
-        """Traffic from a machine to another: `load` is "greedy", a rate or a dict; TCP, or datagrams with `udp=True`."""
-        return self._add("flow", {"name": name, "from": source, "to": to, "udp": udp, "load": load, **keys})
+    def flow(
+        self,
+        name: str,
+        source: str,
+        to: str,
+        *,
+        load: Any,
+        udp: bool | None = None,
+        tcp: bool | Mapping[str, Any] | None = None,
+        count: int | None = None,
+        at: str | Mapping[str, Any] | None = None,
+        until: str | None = None,
+        dscp: str | int | None = None,
+        port: int | None = None,
+        group: str | None = None,
+        **keys: Any,
+    ) -> Experiment:
+        """Traffic from a machine to another. `load`: "greedy", a rate, "g711", or a dict: `{"size": 200, "gap": "20ms"}`, `{"bytes": "10m"}`. TCP, with options as
+        `tcp={"cc": "bbr", "ecn": True}`, or datagrams with `udp=True`. `count`: so many alike, 1 to 50000; `at`, `until`: when it begins and ends; `dscp`: "EF" or 0 to 63; `port`: 1 to
+        65535; `group`: flows that are counted together."""
+        keys = {"udp": udp, "tcp": tcp, "load": load, "count": count, "at": at, "until": until, "dscp": dscp, **keys}
+        return self._add("flow", {"name": name, "from": source, "to": to, **keys, "port": port, "group": group})
 
     def expect(self, what: str, value: str) -> Experiment:
-        """What must hold: a figure, "call owd p99", and its value, "<20ms"."""
+        """What must hold: a figure, "call owd p99", and its value: "<20ms", "5mbit..6mbit", ">=1"."""
         return self._add("expect", {"what": what, "value": value})
 
     def table(self, name: str, **keys: Any) -> Experiment:

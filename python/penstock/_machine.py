@@ -11,8 +11,8 @@ class Machine:
     >>> m = Machine()
     >>> m("tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 5k latency 50ms")
     ''
-    >>> print(m("tc qdisc show dev eth0"), end="")
-    qdisc tbf 1: root refcnt 2 rate 1Mbit burst 5Kb lat 50ms
+    >>> m("tc qdisc show dev eth0").strip()
+    'qdisc tbf 1: root refcnt 2 rate 1Mbit burst 5Kb lat 50ms'
     >>> m.call("tc qdisc del dev eth1 root").status
     2
     """

@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 import json
 from dataclasses import dataclass
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping, Sequence, overload
 
-from ._penstock import PenstockError, ask
+from ._penstock import PenstockError, ask, bytes_per_s
+from ._qdisc import Packet, Qdisc, _through
 from ._tables import Rows
 
 
@@ -28,8 +29,21 @@ def check(script: str, *, dev: str | None = None, rate: str | None = None, name:
     return Rows(answer["findings"])
 
 
-def explain(script: str, packet: str, *, dev: str, rate: str | None = None, name: str = "script") -> dict[str, Any]:
-    """Where a packet goes and why: `class`, `queue`, `filters`, `netfilter`, `promise`, and all of it as `text`.
+@overload
+def explain(
+    script: str, packet: str, *, dev: str, rate: str | None = None, name: str = "script"
+) -> dict[str, Any]: ...
+@overload
+def explain(
+    script: str, packet: list[str] | tuple[str, ...], *, dev: str, rate: str | None = None, name: str = "script"
+) -> Rows: ...
+def explain(
+    script: str, packet: str | list[str] | tuple[str, ...], *, dev: str, rate: str | None = None, name: str = "script"
+) -> dict[str, Any] | Rows:
+    """Where a packet goes and why: `class`, `queue`, `filters`, `netfilter`, `promise`, and all of it as `text`. Of a list of packets a row each: `packet`, `class`, `by`, `mark`,
+    `dropped`, `queue`.
+
+    Raises PenstockError for a packet that cannot be read or a device that is not there.
 
     >>> script = '''tc qdisc add dev eth0 root handle 1: htb default 20
     ... tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit
@@ -38,11 +52,20 @@ def explain(script: str, packet: str, *, dev: str, rate: str | None = None, name
     ... '''
     >>> explain(script, "tcp 10.0.0.1:40000 > 10.0.0.2:22", dev="eth0")["class"]
     '1:10'
+    >>> rows = explain(script, ["tcp 10.0.0.1:40000 > 10.0.0.2:22", "udp 10.0.0.1:40000 > 10.0.0.2:53"], dev="eth0")
+    >>> [row["class"] for row in rows]
+    ['1:10', '1:20']
     """
-    answer: dict[str, Any] = _asked(
-        {"ask": "explain", "text": script, "packet": packet, "dev": dev, "rate": rate, "name": name}
-    )
-    return answer
+    question = {"ask": "explain", "text": script, "dev": dev, "rate": rate, "name": name}
+    if isinstance(packet, str):
+        one: dict[str, Any] = _asked({**question, "packet": packet})
+        return one
+    rows = Rows()
+    for each in packet:
+        said = _asked({**question, "packet": each})
+        queue = said["queue"]["kind"] if said.get("queue") else None
+        rows.append({"packet": each, **{key: said[key] for key in ("class", "by", "mark", "dropped")}, "queue": queue})
+    return rows
 
 
 def partition(script: str, *, dev: str, rate: str | None = None, name: str = "script") -> Rows:
@@ -72,20 +95,22 @@ def diff(before: str, after: str, *, dev: str, name: str = "script") -> Rows:
 
 @dataclass(frozen=True)
 class Departures:
-    """What became of exact packets, in their order. Arrays of NumPy where it is installed."""
+    """What became of exact packets, in the order they were given in: arrays of NumPy of that length where it is installed, else lists."""
 
     t_ns: Any
-    """When each left, in ns from the moment 0; -1 where it did not."""
+    """When each left, in ns from the moment 0; -1 where it did not. int64."""
     delay_ns: Any
-    """How long each waited, in ns; -1 where it did not leave."""
+    """How long each waited, in ns; -1 where it did not leave. int64."""
     dropped: Any
-    """Whether each was dropped."""
+    """Whether each did not leave. bool."""
+    marked: Any
+    """Whether a qdisc of Python's marked it; None where tc's words set the device up. bool."""
     answer: dict[str, Any]
-    """The whole answer, as of `penstock replay SPEC.json`: drops, qdiscs and classes as `tc -s -j` shows them."""
+    """The whole answer, as of `penstock replay SPEC.json`: drops, qdiscs and classes as `tc -s -j` shows them. Empty for a qdisc of Python's."""
 
 
 def replay(
-    setup: str | Sequence[str],
+    setup: str | Sequence[str] | Qdisc,
     t_us: Sequence[float] | Any,
     length: int | Sequence[int] | Any,
     *,
@@ -95,15 +120,18 @@ def replay(
 ) -> Departures:
     """Exact packets through a configured device; the answer is the kernel's to the nanosecond.
 
-    `setup`: lines of tc for the device `$DEV` below `$PARENT`. `t_us`: when packets come, in µs, an array. `length`: bytes of each frame with its 14 bytes of Ethernet
-    header, one number or an array of the same shape. `rate`: of the line behind the device. `packet`: further fields of all packets, or of each: `proto`, `src`,
-    `dst`, `sport`, `dport`, `tos`, `mark`, `priority`.
+    `setup`: lines of tc for the device `$DEV` below `$PARENT`, or a `Qdisc` of Python's, which is used up by it. `t_us`: when packets come, in µs, an array of shape (n,).
+    `length`: bytes of each frame with its 14 bytes of Ethernet header, one number or an array of shape (n,). `rate`: of the line behind the device, as tc writes it.
+    `release`: "link" (the default), "block", "none" or "arrive", as in a specification of `penstock replay`; a qdisc of Python's has "link" alone. `packet`: further fields of all
+    packets, or of each: `proto`, `src`, `dst`, `sport`, `dport`, `tos`, `mark`, `priority`.
 
-    >>> out = replay("qdisc add dev $DEV $PARENT handle 1: pfifo limit 2", [0, 0, 0, 0], 1000, rate="8mbit")
+    Raises PenstockError for commands that tc or the kernel refuse and fields that are wrong, ValueError for arrays of other shapes.
+
+    >>> out = replay("qdisc add dev $DEV $PARENT handle 1: pfifo limit 2", [0, 0, 0, 0], 1000, rate="10mbit")
     >>> [bool(x) for x in out.dropped]
     [False, False, False, True]
-    >>> [int(x) for x in out.t_ns]
-    [0, 1000000, 2000000, -1]
+    >>> [round(int(x) / 1e6, 1) for x in out.t_ns[:3]]  # ms
+    [0.0, 0.8, 1.6]
     """
     times = [float(t) for t in t_us]
     lengths = [int(length)] * len(times) if isinstance(length, int) else [int(x) for x in length]
@@ -111,23 +139,31 @@ def replay(
     for name, other in (("length", lengths), ("packet", fields)):
         if len(other) != len(times):
             raise ValueError(f"{name} has {len(other)} entries and t_us has {len(times)}")
-    lines = setup.splitlines() if isinstance(setup, str) else list(setup)
-    packets = [{**dict(f), "t_us": t, "len": n} for t, n, f in zip(times, lengths, fields)]
-    spec = {"release": release, "rate": rate, "setup": lines, "packets": packets}
-    answer: dict[str, Any] = _asked({"ask": "replay", "spec": spec})
-    left = [-1] * len(times)
-    for departure in answer["departures"]:
-        left[departure["i"]] = departure["t_ns"]
+    marked: list[bool] | None = None
+    answer: dict[str, Any] = {}
+    if isinstance(setup, Qdisc):
+        if release != "link":
+            raise ValueError(f'release is "link" for a qdisc of Python\'s, not "{release}"')
+        rows = zip(times, lengths, fields)
+        packets = [Packet(i, round(t * 1000), n, dict(f)) for i, (t, n, f) in enumerate(rows)]
+        left, marked = _through(setup, packets, bytes_per_s(rate) * 8)
+    else:
+        lines = setup.splitlines() if isinstance(setup, str) else list(setup)
+        given = [{**dict(f), "t_us": t, "len": n} for t, n, f in zip(times, lengths, fields)]
+        spec = {"release": release, "rate": rate, "setup": lines, "packets": given}
+        answer = _asked({"ask": "replay", "spec": spec})
+        left = [-1] * len(times)
+        for departure in answer["departures"]:
+            left[departure["i"]] = departure["t_ns"]
     waited = [t if t < 0 else t - round(came * 1000) for t, came in zip(left, times)]
-    lost = {drop["i"] for drop in answer["drops"]}
-    dropped = [i in lost for i in range(len(times))]
+    dropped = [t < 0 for t in left]
     try:
         numpy: Any = importlib.import_module("numpy")
     except ImportError:
-        return Departures(left, waited, dropped, answer)
-    return Departures(
-        numpy.array(left, dtype=numpy.int64), numpy.array(waited, dtype=numpy.int64), numpy.array(dropped), answer
-    )
+        return Departures(left, waited, dropped, marked, answer)
+    ints = [numpy.array(of, dtype=numpy.int64) for of in (left, waited)]
+    bools = [None if of is None else numpy.array(of, dtype=numpy.bool_) for of in (dropped, marked)]
+    return Departures(ints[0], ints[1], bools[0], bools[1], answer)
 
 
 __all__ = ["Departures", "PenstockError", "check", "diff", "explain", "partition", "replay"]

@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def _written(config: pytest.Config, name: str, runs: Iterable[module.Run]) -> list[str]:
     """Writes the reports of a test that failed; where they are."""
-    folder = Path(config.rootpath, config.getoption("--penstock-reports"))
+    folder = Path(config.rootpath, str(config.getoption("--penstock-reports")))
     paths = []
     for number, run in enumerate(runs, 1):
         path = folder / (re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")[:120] + f"-{number}.html")
@@ -147,7 +147,8 @@ class ExperimentFile(pytest.File):
     def outcome(self) -> module.Run:
         if self.made is None:
             try:
-                seed, on = self.config.getoption("--penstock-seed"), self.config.getoption("--penstock-on")
+                seed: int | None = self.config.getoption("--penstock-seed")
+                on = str(self.config.getoption("--penstock-on"))
                 self.made = module.run(self.path, seed=seed, on=on)
             except module.PenstockError as error:
                 self.made = error

@@ -40,7 +40,7 @@ def test_experiments_are_collected(pytester):
     (pytester.path / "other.toml").write_text("[tool.x]\ny = 1\n")
     # Nothing without being asked.
     assert pytester.runpytest().ret == 5
-    result = pytester.runpytest("--penstock", "-v", "good.toml", "bad.toml", "other.toml")
+    result = pytester.runpytest("--penstock", "-v", "--ignore", "wrong.toml")
     result.assert_outcomes(passed=4, failed=1)
     result.stdout.fnmatch_lines(["*bad.toml: bulk goodput >50mbit: measured *", "*penstock reports*"])
     result = pytester.runpytest("--penstock", "wrong.toml")

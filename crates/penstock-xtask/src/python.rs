@@ -4,6 +4,7 @@ use crate::tidy;
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 /// The least Python.
 const LEAST: (u32, u32) = (3, 10);
@@ -45,7 +46,22 @@ pub fn kit() -> Result<Kit, String> {
 }
 
 /// What the tests need beside the module.
-const TESTS: [&str; 4] = ["pytest>=8", "mypy>=1.10", "pyarrow>=14", "numpy>=1.24"];
+const TESTS: [&str; 12] = [
+    "pytest>=8",
+    "mypy>=1.10",
+    "pyright[nodejs]>=1.1.380",
+    "pyarrow>=14",
+    "numpy>=1.24",
+    "pandas>=2",
+    "polars>=1",
+    "duckdb>=1.1",
+    "matplotlib>=3.8",
+    "nbclient>=0.10",
+    "nbformat>=5",
+    "ipykernel>=6",
+];
+/// Clusters on which sweeps are tried where they can be had.
+const CLUSTERS: [&str; 2] = ["ray>=2.9", "distributed>=2024.1"];
 
 impl Kit {
     /// Builds the program and the wheel, puts one into the other in `target/wheels`, installs it, runs its tests.
@@ -60,27 +76,38 @@ impl Kit {
         let _ = std::fs::remove_dir_all(&wheels);
         let wheel = self.wheel("dev", &root.join("target/debug/penstock"), &wheels)?;
         self.tried(&wheel)?;
-        let python = self.folder.join("bin/python");
-        let mut install = Command::new(&python);
-        install
-            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
-            .arg(&wheel)
-            .args(TESTS);
-        run("pip install", &mut install)?;
+        let pip = || {
+            let mut pip = Command::new(self.folder.join("bin/python"));
+            pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+            pip
+        };
+        run("pip install", pip().arg(&wheel).args(TESTS))?;
+        for cluster in CLUSTERS {
+            if run("pip install", pip().arg(cluster)).is_err() {
+                println!("{cluster} cannot be had here: its tests are skipped");
+            }
+        }
         // From another folder: what is tried is the package that was installed, not its sources.
-        let mut tests = Command::new(&python);
-        tests
-            .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pytester"])
-            .arg(root.join("python/tests"));
-        run("the module's tests", tests.current_dir(&self.folder))?;
-        let mut package = Command::new(&python);
-        package
-            .args(["-m", "mypy", "--strict", "--no-incremental", "-p", "penstock"])
-            .current_dir(&self.folder);
-        run("mypy --strict -p penstock", &mut package)?;
-        let mut typed = Command::new(&python);
-        typed.args(["-m", "mypy", "--strict", "--no-incremental"]).arg(root.join("python/tests/typed.py"));
-        run("mypy --strict typed.py", typed.current_dir(&self.folder))
+        let python = || {
+            let mut python = Command::new(self.folder.join("bin/python"));
+            python.current_dir(&self.folder);
+            python
+        };
+        let tests = root.join("python/tests");
+        let mut pytest = python();
+        pytest.args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-p", "pytester"]).arg(&tests);
+        run("the module's tests", &mut pytest)?;
+        let typed = tests.join("typed.py");
+        let mypy = ["-m", "mypy", "--strict", "--no-incremental"];
+        run("mypy --strict -p penstock", python().args(mypy).args(["-p", "penstock"]))?;
+        run("mypy --strict typed.py", python().args(mypy).arg(&typed))?;
+        let place = "import penstock, os; print(os.path.dirname(penstock.__file__))";
+        let place = python().args(["-c", place]).output()?.stdout;
+        let package = PathBuf::from(String::from_utf8(place)?.trim_end());
+        let all = std::fs::read_dir(package)?.filter_map(|e| e.ok().map(|e| e.path()));
+        let is_python = |p: &PathBuf| p.extension().is_some_and(|e| e == "py" || e == "pyi");
+        let files: Vec<PathBuf> = all.filter(is_python).chain([typed]).collect();
+        run("pyright", python().args(["-m", "pyright", "--pythonpath", "bin/python"]).args(files))
     }
 
     /// The wheel that is shipped, in `out`; tried in a fresh environment.
@@ -127,8 +154,9 @@ impl Kit {
         only(out, "whl")
     }
 
-    /// Installs a wheel into a fresh environment, where the command and the module say the same.
+    /// Installs a wheel into a fresh environment, where the command and the module say the same, and runs the README's example there.
     fn tried(&self, wheel: &Path) -> Result<()> {
+        let begun = Instant::now();
         let folder = tidy::root().join("target/python-tried");
         let _ = std::fs::remove_dir_all(&folder);
         run("python3 -m venv", Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
@@ -151,8 +179,32 @@ impl Kit {
             bail!("the command of the wheel says {command:?} and its module {module:?}");
         }
         println!("{}: {command}, as a command and as a module", wheel.display());
+        let example = example(&std::fs::read_to_string(tidy::root().join("README.md"))?)?;
+        std::fs::create_dir_all(folder.join("examples"))?;
+        for name in ["home-line.toml", "home-line-unshaped.toml", "home-line.sh"] {
+            std::fs::copy(tidy::root().join("examples").join(name), folder.join("examples").join(name))?;
+        }
+        let printed = said(Command::new(folder.join("bin/python")).args(["-c", &example]))?;
+        let picture = std::fs::read_to_string(folder.join(PICTURE)).context(PICTURE)?;
+        if !picture.starts_with("<svg") {
+            bail!("the README's example made no picture");
+        }
+        let s = begun.elapsed().as_secs_f64();
+        println!(
+            "README's example: {printed}; {PICTURE} has {} bytes; installed and run in {s:.1} s",
+            picture.len()
+        );
         Ok(())
     }
+}
+
+/// What the README's example draws.
+const PICTURE: &str = "call.svg";
+
+/// The README's example in Python.
+fn example(readme: &str) -> Result<String> {
+    let from = readme.split_once("```python\n").context("the README has an example in Python")?.1;
+    Ok(from.split_once("```").context("which ends")?.0.to_owned())
 }
 
 /// Runs a command to its end.

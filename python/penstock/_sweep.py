@@ -161,12 +161,13 @@ class Sweep:
         """`results.parquet`, a row for each run."""
         return self._files["results.parquet"]
 
-    def points(self) -> Rows:
-        """A row for each point: its parameters, and the median of each figure in its unit (bit/s, ms, bytes, shares from 0 to 1)."""
+    def points(self, *, every: bool = False) -> Rows:
+        """A row for each point: its parameters, and the median of each figure in its unit (bit/s, ms, bytes, shares from 0 to 1): of those that the table shows, or of `every` one."""
+        shown = [f["what"] for f in self.summary["figures"] if every or f["shown"]]
         rows = Rows()
         for point in self.summary["points"]:
             row: dict[str, Any] = dict(point["set"])
-            row.update((figure, spread["median"]) for figure, spread in point["figures"].items())
+            row.update((what, point["figures"][what]["median"]) for what in shown if what in point["figures"])
             rows.append(row)
         return rows
 

@@ -65,7 +65,8 @@ def test_threads_make_what_the_command_makes(line, tmp_path):
     assert result.made == 24 and told[-1] == (24, 24)
     assert "link.up.rate" in str(result) and result.report().lower().startswith("<!doctype html>")
     assert len(result.points()) == 6 and result.arrow().num_rows == 24
-    assert result.points()[0]["call owd p99"] > 1
+    assert list(result.points()[0]) == ["link.up.delay", "link.up.rate", "call owd p99"]
+    assert result.points()[0]["call owd p99"] > 1 and result.points(every=True)[0]["call loss"] == 0
     # Once more: nothing is run twice. One more seed: only that is.
     assert penstock.sweep(line, SET, seeds=4, out=tmp_path / "own").made == 0
     assert penstock.sweep(line, SET, seeds=5, out=tmp_path / "own").made == 6

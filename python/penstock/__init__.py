@@ -14,6 +14,35 @@ True
 20.3
 """
 
-from ._penstock import PenstockError, Run, __version__, check, run
+from ._experiment import Experiment
+from ._machine import Machine, Said
+from ._penstock import Chart, PenstockError, Run, Series, __version__, expectations, run
+from ._qdisc import Packet, Qdisc
+from ._scripts import Departures, check, diff, explain, partition, replay
+from ._sweep import Engine, Sweep, sweep
+from ._tables import Rows
 
-__all__ = ["PenstockError", "Run", "__version__", "check", "run"]
+__all__ = [
+    "Chart",
+    "Departures",
+    "Engine",
+    "Experiment",
+    "Machine",
+    "Packet",
+    "PenstockError",
+    "Qdisc",
+    "Rows",
+    "Run",
+    "Said",
+    "Series",
+    "Sweep",
+    "__version__",
+    "check",
+    "diff",
+    "expectations",
+    "explain",
+    "partition",
+    "replay",
+    "run",
+    "sweep",
+]

@@ -1,4 +1,4 @@
-"""The module as somebody uses it. Run: python -m unittest discover python/tests"""
+"""The module as somebody uses it. Run: cargo xtask python"""
 
 import doctest
 import signal
@@ -84,8 +84,18 @@ class Runs(unittest.TestCase):
         self.assertTrue(any("burst" in f["message"] for f in found), found)
         self.assertEqual(penstock.check("tc qdisc add dev eth0 root fq_codel\n"), [])
 
-    def test_the_docstring(self):
-        self.assertEqual(doctest.testmod(penstock).failed, 0)
+    def test_every_example_of_the_docstrings_runs(self):
+        from penstock import _experiment, _machine, _qdisc, _scripts, _sweep, _tables
+
+        for module in (penstock, _experiment, _machine, _qdisc, _scripts, _sweep, _tables):
+            result = doctest.testmod(module)
+            self.assertEqual(result.failed, 0, module.__name__)
+            self.assertGreater(result.attempted, 0, module.__name__)
+
+    def test_what_is_public_has_a_docstring(self):
+        for name in penstock.__all__:
+            if name != "__version__":
+                self.assertTrue(getattr(penstock, name).__doc__, name)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ pub use machine::Machine;
 pub use penstock_lab::run::Outcome;
 pub use words::choices;
 
-use penstock_model::{Diagnostic, Severity};
+use penstock_model::{Diagnostic, Rate, Severity};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -94,6 +94,12 @@ fn fault(text: impl Into<String>) -> Faults {
     vec![Diagnostic::error(text)]
 }
 
+/// A rate as tc writes it.
+fn rate(text: &str) -> Result<Rate, Faults> {
+    Rate::parse(text)
+        .map_err(|_| vec![Diagnostic::error(format!("\"{text}\" is not a rate")).help("write 10mbit")])
+}
+
 fn read<T: DeserializeOwned>(question: &Value) -> Result<T, Faults> {
     serde_json::from_value(question.clone()).map_err(|e| fault(format!("the question: {e}")))
 }
@@ -111,5 +117,7 @@ mod tests {
         let strange =
             answer(&json!({ "ask": "check", "text": "", "rat": "1mbit" }), &mut |_| {}).unwrap_err();
         assert!(strange[0].message.contains("unknown field `rat`"), "{}", strange[0]);
+        let fast = answer(&json!({ "ask": "check", "text": "", "rate": "fast" }), &mut |_| {}).unwrap_err();
+        assert_eq!((&*fast[0].message, &*fast[0].help), ("\"fast\" is not a rate", "write 10mbit"));
     }
 }

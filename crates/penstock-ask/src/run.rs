@@ -5,7 +5,7 @@ use penstock_lab::experiment::{self, Experiment};
 use penstock_lab::run::{self, Options};
 use penstock_machine::script::{self, Kept};
 use penstock_measure::report::{self, Page};
-use penstock_model::{Diagnostic, Kernel, Rate, Span};
+use penstock_model::{Diagnostic, Kernel, Span};
 use penstock_replay::capture::{self, Settings};
 use penstock_shell::Script;
 use serde::Deserialize;
@@ -141,7 +141,7 @@ pub(crate) fn replay(packets: &Packets) -> Result<Value, Faults> {
     }
     let lines = packets.lines.as_deref().ok_or_else(|| fault("replay needs \"spec\" or \"lines\""))?;
     let traffic = capture::read(lines.as_bytes(), "packets").map_err(|wrong| vec![wrong])?;
-    let rate = packets.rate.as_deref().map(Rate::parse).transpose().map_err(|e| fault(e.to_string()))?;
+    let rate = packets.rate.as_deref().map(crate::rate).transpose()?;
     let script = Script { text: packets.text.clone(), name: "script".to_owned(), ..Script::default() };
     let devices: Vec<&str> = packets.dev.iter().map(String::as_str).collect();
     let mut kept = Kept::default();

@@ -54,7 +54,7 @@ impl About {
             None => Kernel::default(),
         };
         let rate = self.rate.as_deref().filter(|r| !r.is_empty());
-        let rate = rate.map(Rate::parse).transpose().map_err(|e| fault(e.to_string()))?;
+        let rate = rate.map(crate::rate).transpose()?;
         let dev = self.dev.clone().filter(|d| !d.is_empty());
         Ok(Settings { kernel, dev, rate: rate.map(Rate::bytes_per_s) })
     }

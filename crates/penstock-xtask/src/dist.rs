@@ -1,10 +1,10 @@
-//! `xtask dist`: what is shipped, in `target/dist-files`: the program, laid out by what it does most, a Debian package, an inventory (SBOM) and checksums.
+//! `xtask dist`: what is shipped, in `target/dist-files`: the program, laid out by what it does most, a Debian package, a wheel, an inventory (SBOM) and checksums.
 //!
 //! Profile-guided optimisation in three steps: a program that counts how often each part of it runs, runs of it, and the program
 //! itself built by these counts (`-Cprofile-generate`, `-Cprofile-use` of rustc). The counts lie in `target/pgo`.
 
-use crate::package;
-use anyhow::{Context, Result, bail, ensure};
+use crate::{package, python};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,6 +30,8 @@ enum Part {
     Program,
     /// A Debian package of it: manual pages, completions, tools by their own names in /usr/lib/penstock
     Deb,
+    /// A wheel with the Python module and the program
+    Wheel,
     /// What is in the program, as CycloneDX
     Sbom,
     /// SHA256SUMS of all that is there
@@ -58,13 +60,13 @@ const TRAINING: &[&str] = &[
 /// # Errors
 /// A tool is missing, a step failed, or what was packed does not work where it was installed.
 pub fn run(args: &Args) -> Result<()> {
-    let all = [Part::Program, Part::Deb, Part::Sbom, Part::Sums];
+    let all = [Part::Program, Part::Deb, Part::Wheel, Part::Sbom, Part::Sums];
     let wanted = |part: Part| args.parts.is_empty() || args.parts.contains(&part);
     let out = Path::new(OUT);
     fs::create_dir_all(out)?;
     let program = match &args.program {
         Some(program) => Some(program.clone()),
-        None if [Part::Program, Part::Deb].into_iter().any(wanted) => Some(built(args)?),
+        None if [Part::Program, Part::Deb, Part::Wheel].into_iter().any(wanted) => Some(built(args)?),
         None => None,
     };
     let program = || program.clone().context("no program was built");
@@ -77,6 +79,9 @@ pub fn run(args: &Args) -> Result<()> {
                 path
             }
             Part::Deb => package::deb(&program()?, out)?,
+            Part::Wheel => {
+                python::kit().map_err(|why| anyhow!("the wheel: {why}"))?.shipped(&program()?, out)?
+            }
             Part::Sbom => package::sbom(out)?,
             Part::Sums => package::sums(out)?,
         };

@@ -49,7 +49,7 @@ enum Command {
     Conformance(conformance::Args),
     /// Hold random command sequences against the real tc on the real kernel
     Difftc(difftc::Args),
-    /// Build what is shipped: the program, laid out by what runs of it do most; a Debian package, an inventory, checksums
+    /// Build what is shipped: the program, laid out by what runs of it do most; a Debian package, a wheel, an inventory, checksums
     Dist(dist::Args),
     /// Build the Python module, install it into a fresh environment, run its tests
     Python,

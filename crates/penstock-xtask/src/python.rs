@@ -2,8 +2,9 @@
 
 use crate::tidy;
 use anyhow::{Context as _, Result, bail};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 /// The least Python.
 const LEAST: (u32, u32) = (3, 10);
@@ -44,40 +45,183 @@ pub fn kit() -> Result<Kit, String> {
     Ok(Kit { folder })
 }
 
+/// What the tests need beside the module.
+const TESTS: [&str; 12] = [
+    "pytest>=8",
+    "mypy>=1.10",
+    "pyright[nodejs]>=1.1.380",
+    "pyarrow>=14",
+    "numpy>=1.24",
+    "pandas>=2",
+    "polars>=1",
+    "duckdb>=1.1",
+    "matplotlib>=3.8",
+    "nbclient>=0.10",
+    "nbformat>=5",
+    "ipykernel>=6",
+];
+/// Clusters on which sweeps are tried where they can be had.
+const CLUSTERS: [&str; 2] = ["ray>=2.9", "distributed>=2024.1"];
+
 impl Kit {
-    /// Builds the wheel into `target/wheels`, installs it, runs its tests.
+    /// Builds the program and the wheel, puts one into the other in `target/wheels`, installs it, runs its tests.
     ///
     /// # Errors
     /// One of these fails.
     pub fn run(&self) -> Result<()> {
         let root = tidy::root();
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        run("cargo build", cargo.current_dir(&root).args(["build", "--workspace", "--bin", "penstock"]))?;
         let wheels = root.join("target/wheels");
         let _ = std::fs::remove_dir_all(&wheels);
-        let target = root.join("target");
-        let run = |what: &str, command: &mut Command| -> Result<()> {
-            let status = command.current_dir(root.join("python")).status().context(what.to_owned())?;
-            if !status.success() {
-                bail!("{what} failed ({status})");
-            }
-            Ok(())
+        let wheel = self.wheel("dev", &root.join("target/debug/penstock"), &wheels)?;
+        self.tried(&wheel)?;
+        let pip = || {
+            let mut pip = Command::new(self.folder.join("bin/python"));
+            pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+            pip
         };
+        run("pip install", pip().arg(&wheel).args(TESTS))?;
+        for cluster in CLUSTERS {
+            if run("pip install", pip().arg(cluster)).is_err() {
+                println!("{cluster} cannot be had here: its tests are skipped");
+            }
+        }
+        // From another folder: what is tried is the package that was installed, not its sources.
+        let python = || {
+            let mut python = Command::new(self.folder.join("bin/python"));
+            python.current_dir(&self.folder);
+            python
+        };
+        let tests = root.join("python/tests");
+        let mut pytest = python();
+        pytest.args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-p", "pytester"]).arg(&tests);
+        run("the module's tests", &mut pytest)?;
+        let typed = tests.join("typed.py");
+        let mypy = ["-m", "mypy", "--strict", "--no-incremental"];
+        run("mypy --strict -p penstock", python().args(mypy).args(["-p", "penstock"]))?;
+        run("mypy --strict typed.py", python().args(mypy).arg(&typed))?;
+        let place = "import penstock, os; print(os.path.dirname(penstock.__file__))";
+        let place = python().args(["-c", place]).output()?.stdout;
+        let package = PathBuf::from(String::from_utf8(place)?.trim_end());
+        let all = std::fs::read_dir(package)?.filter_map(|e| e.ok().map(|e| e.path()));
+        let is_python = |p: &PathBuf| p.extension().is_some_and(|e| e == "py" || e == "pyi");
+        let files: Vec<PathBuf> = all.filter(is_python).chain([typed]).collect();
+        run("pyright", python().args(["-m", "pyright", "--pythonpath", "bin/python"]).args(files))
+    }
+
+    /// The wheel that is shipped, in `out`; tried in a fresh environment.
+    ///
+    /// # Errors
+    /// A step fails.
+    pub fn shipped(&self, program: &Path, out: &Path) -> Result<PathBuf> {
+        let (program, out) = (program.canonicalize()?, out.canonicalize()?);
+        let wheel = self.wheel("release", &program, &out)?;
+        self.tried(&wheel)?;
+        Ok(wheel)
+    }
+
+    /// Builds the wheel of the module, and packs it again with the program: `pip install` gives both.
+    fn wheel(&self, profile: &str, program: &Path, out: &Path) -> Result<PathBuf> {
+        let root = tidy::root();
+        let work = root.join("target/wheel");
+        let _ = std::fs::remove_dir_all(&work);
+        std::fs::create_dir_all(&work)?;
+        std::fs::create_dir_all(out)?;
         let mut build = Command::new(self.folder.join("bin/maturin"));
-        build.args(["build", "--profile", "dev", "--out"]).arg(&wheels).env("CARGO_TARGET_DIR", target);
+        build.args(["build", "--profile", profile, "--out"]).arg(work.join("plain"));
+        build.env("CARGO_TARGET_DIR", root.join("target")).current_dir(root.join("python"));
         run("maturin build", &mut build)?;
         let python = self.folder.join("bin/python");
-        let mut install = Command::new(&python);
+        let mut get = Command::new(&python);
+        get.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "wheel"]);
+        run("pip install wheel", &mut get)?;
+        let mut unpack = Command::new(&python);
+        unpack
+            .args(["-m", "wheel", "unpack", "--dest"])
+            .arg(work.join("open"))
+            .arg(only(&work.join("plain"), "whl")?);
+        run("wheel unpack", &mut unpack)?;
+        let open = std::fs::read_dir(work.join("open"))?.next().context("an empty wheel")??.path();
+        let name = open.file_name().context("a wheel has a name")?.to_string_lossy().into_owned();
+        // What lies there goes beside Python itself.
+        let scripts = open.join(format!("{name}.data/scripts"));
+        std::fs::create_dir_all(&scripts)?;
+        std::fs::copy(program, scripts.join("penstock"))?;
+        let mut pack = Command::new(&python);
+        pack.args(["-m", "wheel", "pack", "--dest-dir"]).arg(out).arg(&open);
+        run("wheel pack", &mut pack)?;
+        only(out, "whl")
+    }
+
+    /// Installs a wheel into a fresh environment, where the command and the module say the same, and runs the README's example there.
+    fn tried(&self, wheel: &Path) -> Result<()> {
+        let begun = Instant::now();
+        let folder = tidy::root().join("target/python-tried");
+        let _ = std::fs::remove_dir_all(&folder);
+        run("python3 -m venv", Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+        let mut install = Command::new(folder.join("bin/python"));
         install
-            .args(["-m", "pip", "install", "--quiet", "--no-index", "--find-links"])
-            .arg(&wheels)
-            .arg("penstock");
-        run("pip install penstock", &mut install)?;
-        // From another folder: what is tried is the package that was installed, not its sources.
-        let mut tests = Command::new(&python);
-        tests.args(["-m", "unittest", "discover", "-s"]).arg(root.join("python/tests"));
-        let status = tests.current_dir(&self.folder).status().context("the module's tests")?;
-        if !status.success() {
-            bail!("the module's tests failed ({status})");
+            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"])
+            .arg(wheel);
+        run("pip install", &mut install)?;
+        let said = |command: &mut Command| -> Result<String> {
+            let output = command.current_dir(&folder).output()?;
+            if !output.status.success() {
+                bail!("{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+            }
+            Ok(String::from_utf8(output.stdout)?.trim_end().to_owned())
+        };
+        let command = said(Command::new(folder.join("bin/penstock")).arg("--version"))?;
+        let module = "import penstock; print('penstock', penstock.__version__)";
+        let module = said(Command::new(folder.join("bin/python")).args(["-c", module]))?;
+        if command != module {
+            bail!("the command of the wheel says {command:?} and its module {module:?}");
         }
+        println!("{}: {command}, as a command and as a module", wheel.display());
+        let example = example(&std::fs::read_to_string(tidy::root().join("README.md"))?)?;
+        std::fs::create_dir_all(folder.join("examples"))?;
+        for name in ["home-line.toml", "home-line-unshaped.toml", "home-line.sh"] {
+            std::fs::copy(tidy::root().join("examples").join(name), folder.join("examples").join(name))?;
+        }
+        let printed = said(Command::new(folder.join("bin/python")).args(["-c", &example]))?;
+        let picture = std::fs::read_to_string(folder.join(PICTURE)).context(PICTURE)?;
+        if !picture.starts_with("<svg") {
+            bail!("the README's example made no picture");
+        }
+        let s = begun.elapsed().as_secs_f64();
+        println!(
+            "README's example: {printed}; {PICTURE} has {} bytes; installed and run in {s:.1} s",
+            picture.len()
+        );
         Ok(())
+    }
+}
+
+/// What the README's example draws.
+const PICTURE: &str = "call.svg";
+
+/// The README's example in Python.
+fn example(readme: &str) -> Result<String> {
+    let from = readme.split_once("```python\n").context("the README has an example in Python")?.1;
+    Ok(from.split_once("```").context("which ends")?.0.to_owned())
+}
+
+/// Runs a command to its end.
+fn run(what: &str, command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| what.to_owned())?;
+    if !status.success() {
+        bail!("{what} failed ({status})");
+    }
+    Ok(())
+}
+
+/// The one file of a kind in a folder.
+fn only(folder: &Path, kind: &str) -> Result<PathBuf> {
+    let all = std::fs::read_dir(folder)?.filter_map(|e| e.ok().map(|e| e.path()));
+    let all: Vec<PathBuf> = all.filter(|p| p.extension().is_some_and(|e| e == kind)).collect();
+    match &all[..] {
+        [one] => Ok(one.clone()),
+        _ => bail!("{} has {} files of {kind}; one is meant", folder.display(), all.len()),
     }
 }

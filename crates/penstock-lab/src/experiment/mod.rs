@@ -90,6 +90,15 @@ impl Opened {
         Ok(Opened { text, name, roots })
     }
 
+    /// A text that lies in no file, by a name for its faults; what it names may lie below the folder of that name.
+    ///
+    /// # Errors
+    /// There is no such folder.
+    pub fn of_text(text: String, name: &str) -> Result<Opened, Vec<Diagnostic>> {
+        let roots = Roots::beside(Path::new(name)).map_err(|e| vec![Diagnostic::error(e)])?;
+        Ok(Opened { text, name: name.to_owned(), roots })
+    }
+
     /// The text of a file that it names.
     ///
     /// # Errors

@@ -3,18 +3,20 @@
 //! [`Plan::new`] reads and checks everything, [`make`] runs what has no result yet. Results depend on the points and seeds alone: how many runs are made at a
 //! time, and how often the work was broken off, changes no byte of what is written at the end.
 
+mod apart;
 mod design;
 mod edit;
 mod plan;
 mod store;
 mod value;
 
+pub use apart::{Gathering, made_apart};
 pub(crate) use plan::figure;
 pub use plan::{Plan, Wishes, usual_figures};
 
 use crate::experiment::{Experiment, Threads};
 use crate::many;
-use crate::run::{self, Ground, Options};
+use crate::run::{self, Ground, Options, Outcome};
 use penstock_measure::sweep::{Figure, Point, Run, Sweep};
 use penstock_model::Diagnostic;
 use std::ops::Range;
@@ -53,10 +55,15 @@ pub fn make(plan: &Plan, making: &Making<'_>) -> Result<Sweep, String> {
     let store = Store::open(making.folder)?;
     let runs = Runner::new(making, &store).points(plan, 0..plan.points.len())?;
     let sweep = whole(plan, making.ground, runs);
+    written(&store, &sweep)?;
+    Ok(sweep)
+}
+
+/// Writes the files of a whole sweep.
+fn written(store: &Store, sweep: &Sweep) -> Result<(), String> {
     store.write("results.parquet", sweep.to_parquet().map_err(|e| e.to_string())?)?;
     store.write("sweep.json", sweep.to_json())?;
-    store.write("report.html", penstock_measure::sweep::html(&sweep))?;
-    Ok(sweep)
+    store.write("report.html", penstock_measure::sweep::html(sweep))
 }
 
 /// Makes the runs of one of so many parts, e.g. `(2, 8)`, that have no result in the folder, and writes nothing else: who has the results of all parts in one folder makes the
@@ -90,10 +97,8 @@ impl<'a> Runner<'a> {
     /// Makes every run of these points that has no result: those of the first point in the order of the seeds, those of the second, and so on.
     pub(crate) fn points(&mut self, plan: &Plan, range: Range<usize>) -> Result<Vec<Run>, String> {
         let (points, seeds) = (range.len(), plan.seeds.len());
-        let set = |p: &Point| -> Vec<(String, String)> {
-            plan.parameters.iter().map(|q| q.path.clone()).zip(p.values.iter().cloned()).collect()
-        };
-        let sets: Vec<Vec<(String, String)>> = plan.points[range.clone()].iter().map(set).collect();
+        let sets: Vec<Vec<(String, String)>> =
+            plan.points[range.clone()].iter().map(|p| set_of(plan, p)).collect();
         let (stop, made) = (AtomicBool::new(false), AtomicUsize::new(0));
         let warn = |warning: &Diagnostic| {
             let mut warned = self.warned.lock().expect("nobody panics while it is held");
@@ -147,39 +152,65 @@ fn one(
     seed: u64,
     warn: &dyn Fn(&Diagnostic),
 ) -> Result<(Run, bool), String> {
-    let told =
-        |faults: Vec<Diagnostic>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    let experiment = (making.prepare)(plan.experiment(point).map_err(told)?).on_threads(Threads::One);
-    let how = format!("{} {} {seed}", making.program, making.ground.name());
-    let id = Id { key: store::key(&experiment, &how), set, seed };
+    let experiment = plan.experiment(point).map_err(|faults| told(&faults))?;
+    let experiment = (making.prepare)(experiment).on_threads(Threads::One);
+    let key = store::key(&experiment, &how(making.program, making.ground, seed));
+    let id = Id { key, set, seed };
     if let Some(run) = store.find(&id, point, &plan.figures, making.folders) {
         return Ok((run, false));
     }
     let mut options = Options { seed: Some(seed), progress: &mut |_| {}, warn: &mut |w| warn(w) };
-    let run = match run::run_on(making.ground, &experiment, &mut options) {
+    let (run, outcome) = measured(plan, making.ground, &experiment, point, &mut options)?;
+    if let Some(outcome) = outcome.filter(|_| making.folders) {
+        outcome.write(&store.run_folder(&id))?;
+    }
+    store.put(&id, &run, &plan.figures, making.folders)?;
+    // As it will be read when it is found: the same bytes, whoever ran it.
+    Ok((store.find(&id, point, &plan.figures, false).unwrap_or(run), true))
+}
+
+/// Makes one run: what it measured, and all of it where there was a run.
+fn measured(
+    plan: &Plan,
+    ground: Ground,
+    experiment: &Experiment,
+    point: usize,
+    options: &mut Options<'_>,
+) -> Result<(Run, Option<Outcome>), String> {
+    let seed = options.seed.unwrap_or(experiment.seed);
+    match run::run_on(ground, experiment, options) {
         Ok(outcome) => {
-            if making.folders {
-                outcome.write(&store.run_folder(&id))?;
-            }
             let record = &outcome.record;
             let value = |f: &Figure| {
-                let (measure, _) = figure(&experiment, &f.what).ok()?;
+                let (measure, _) = figure(experiment, &f.what).ok()?;
                 run::measure(&measure, record).filter(|x| x.is_finite())
             };
             let met = record.expects.iter().filter(|e| e.ok).count() as u64;
             let unmet = record.expects.len() as u64 - met;
-            Run { point, seed, refused: None, values: plan.figures.iter().map(value).collect(), met, unmet }
+            let values = plan.figures.iter().map(value).collect();
+            Ok((Run { point, seed, refused: None, values, met, unmet }, Some(outcome)))
         }
         // On the simulator it is the point that cannot be run: the others can.
-        Err(faults) if making.ground == Ground::Sim => {
-            let refused = Some(told(faults));
-            Run { point, seed, refused, values: vec![None; plan.figures.len()], ..Run::default() }
+        Err(faults) if ground == Ground::Sim => {
+            let refused = Some(told(&faults));
+            Ok((Run { point, seed, refused, values: vec![None; plan.figures.len()], ..Run::default() }, None))
         }
-        Err(faults) => return Err(told(faults)),
-    };
-    store.put(&id, &run, &plan.figures, making.folders)?;
-    // As it will be read when it is found: the same bytes, whoever ran it.
-    Ok((store.find(&id, point, &plan.figures, false).unwrap_or(run), true))
+        Err(faults) => Err(told(&faults)),
+    }
+}
+
+fn told(faults: &[Diagnostic]) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// What a result depends on beside the experiment.
+fn how(program: &str, ground: Ground, seed: u64) -> String {
+    format!("{program} {} {seed}", ground.name())
+}
+
+/// What the parameters are set to at a point.
+fn set_of(plan: &Plan, point: &Point) -> Vec<(String, String)> {
+    plan.parameters.iter().map(|q| q.path.clone()).zip(point.values.iter().cloned()).collect()
 }
 
 /// The results of a plan; figures that no run has are left out.

@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// What somebody asks for beside the table `[sweep]` of the file, and in place of what stands there.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Wishes {
     /// `link.uplink.rate=10mbit,20mbit`.
     pub set: Vec<String>,
@@ -389,6 +390,12 @@ impl Plan {
             texts.put(path, value).map_err(|f| vec![Diagnostic::error(f.message).help(f.help)])?;
         }
         read(&texts, loader)
+    }
+
+    /// The files that the experiment names, by their paths, and their texts or why they cannot be read: with the experiment's own text and the wishes they are all that
+    /// [`Plan::new`] needs to make the same plan elsewhere.
+    pub fn files(&self) -> &BTreeMap<String, Result<String, String>> {
+        &self.files
     }
 
     /// A point in words.

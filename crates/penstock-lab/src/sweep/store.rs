@@ -36,6 +36,26 @@ struct Stored {
     record: Option<String>,
 }
 
+impl Stored {
+    fn new(set: &[(String, String)], run: &Run, figures: &[Figure]) -> Stored {
+        Stored {
+            format: FORMAT,
+            set: set.iter().cloned().collect(),
+            seed: run.seed,
+            refused: run.refused.clone(),
+            expects_met: run.met,
+            expects_unmet: run.unmet,
+            figures: figures.iter().map(|f| f.what.clone()).zip(run.values.iter().copied()).collect(),
+            record: None,
+        }
+    }
+}
+
+/// The result of a run as text.
+pub(super) fn said(set: &[(String, String)], run: &Run, figures: &[Figure]) -> Result<String, String> {
+    serde_json::to_string(&Stored::new(set, run, figures)).map_err(|e| e.to_string())
+}
+
 /// A sweep's folder, locked.
 pub(crate) struct Store {
     folder: PathBuf,
@@ -130,22 +150,34 @@ impl Store {
             true => read(&self.run_folder(id).join("record.json")).map(|bytes| hash(&bytes)),
             false => None,
         };
-        let stored = Stored {
-            format: FORMAT,
-            set: id.set.iter().cloned().collect(),
-            seed: id.seed,
-            refused: run.refused.clone(),
-            expects_met: run.met,
-            expects_unmet: run.unmet,
-            figures: figures.iter().map(|f| f.what.clone()).zip(run.values.iter().copied()).collect(),
-            record,
-        };
+        self.keep(id, &Stored { record, ..Stored::new(id.set, run, figures) })
+    }
+
+    /// Writes the result of a run that was made elsewhere, from the text that [`said`] made there.
+    ///
+    /// # Errors
+    /// It is not the result of that run with these figures, or cannot be written.
+    pub(super) fn put_said(&self, id: &Id<'_>, text: &str, figures: &[Figure]) -> Result<(), String> {
+        let stored: Stored = serde_json::from_str(text).map_err(|e| format!("a result is damaged: {e}"))?;
+        if stored.format != FORMAT {
+            return Err(format!("a result has format {}; this program knows {FORMAT}", stored.format));
+        }
+        let same =
+            stored.set.len() == id.set.len() && id.set.iter().all(|(k, v)| stored.set.get(k) == Some(v));
+        let all = figures.iter().all(|f| stored.figures.contains_key(&f.what));
+        if !same || stored.seed != id.seed || !all {
+            return Err("a result is that of another run".to_owned());
+        }
+        self.keep(id, &Stored { record: None, ..stored })
+    }
+
+    fn keep(&self, id: &Id<'_>, stored: &Stored) -> Result<(), String> {
         let file = self.file(&id.key);
         let cannot = |e: std::io::Error| format!("cannot write {}: {e}", file.display());
         if let Some(parent) = file.parent() {
             fs::create_dir_all(parent).map_err(cannot)?;
         }
-        let text = serde_json::to_string(&stored).map_err(|e| cannot(e.into()))?;
+        let text = serde_json::to_string(stored).map_err(|e| cannot(e.into()))?;
         penstock_files::replace(&file, text + "\n").map_err(cannot)
     }
 

@@ -215,3 +215,37 @@ fn parts_made_elsewhere_are_a_whole() {
     assert_eq!(made(&plan, &together, 1, false).1, 0, "all runs were there");
     assert_eq!(whole.files(), together.files());
 }
+
+#[test]
+fn runs_made_apart_give_the_same_bytes_and_are_not_made_twice() {
+    let wishes = Wishes { seeds: Some(3), ..set(&["link.up.rate=1mbit,2mbit", "link.up.delay=1ms,2ms"]) };
+    let here = plan_of(LINE, &wishes).unwrap();
+    let (one, apart) = (Place::new("whole-here"), Place::new("made-apart"));
+    made(&here, &one, 2, false);
+    // What another machine has: the text, the wishes and the files, of which there are none.
+    let elsewhere = plan_of(LINE, &wishes).unwrap();
+    let make = |n| made_apart(&elsewhere, Ground::Sim, n, &mut |_| {}, &mut |_| {});
+    {
+        let gathering = Gathering::open(&apart.0, Ground::Sim, "test").unwrap();
+        assert_eq!(gathering.missing(&here).unwrap(), (0..12).collect::<Vec<_>>());
+        for n in [7, 2, 11] {
+            gathering.keep(&here, n, &make(n).unwrap()).unwrap();
+        }
+        assert!(gathering.whole(&here).unwrap_err().contains("run 0 has no result"));
+        // A result of another run is none of this one's, nor is half a text.
+        assert!(gathering.keep(&here, 0, &make(1).unwrap()).unwrap_err().contains("another run"));
+        assert!(gathering.keep(&here, 0, &make(0).unwrap()[..20]).unwrap_err().contains("damaged"));
+    }
+    let gathering = Gathering::open(&apart.0, Ground::Sim, "test").unwrap();
+    let missing = gathering.missing(&here).unwrap();
+    assert_eq!(missing, [0, 1, 3, 4, 5, 6, 8, 9, 10]);
+    for n in missing.into_iter().rev() {
+        gathering.keep(&here, n, &make(n).unwrap()).unwrap();
+    }
+    gathering.whole(&here).unwrap();
+    drop(gathering);
+    assert_eq!(apart.files(), one.files());
+    // Whoever makes the sweep there finds them all.
+    assert_eq!(made(&here, &apart, 1, false).1, 0);
+    assert!(make(12).unwrap_err().contains("there are 12"));
+}

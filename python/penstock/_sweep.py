@@ -1,0 +1,331 @@
+"""Many runs of one experiment, on this machine or on others."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+import hashlib
+import importlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Protocol, Sequence
+
+from . import _penstock
+from ._experiment import _value as _toml
+from ._penstock import Gathering, PenstockError, Plan, __version__
+from ._tables import Rows, _library
+
+if TYPE_CHECKING:
+    from ._penstock import Source
+
+_PLAIN = re.compile(r"[A-Za-z0-9.%_+-]+\Z")
+_FILES = ("results.parquet", "sweep.json", "report.html")
+# Most runs of a task, and tasks that wait at a time: an engine has work, and a sweep of a million runs does not lie in its queue.
+_CHUNK = 16
+_WAITING = 256
+
+
+class Engine(Protocol):
+    """What makes runs: any `concurrent.futures.Executor`, or an object with such a `submit`."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
+        """Calls `fn(*args)` somewhere, later."""
+        ...
+
+
+@functools.lru_cache(maxsize=1)
+def _program() -> str:
+    """Which build this is: results of another are not taken for its own."""
+    built = Path(str(_penstock.__file__)).read_bytes()
+    return f"{__version__} {hashlib.blake2b(built, digest_size=8).hexdigest()}"
+
+
+@functools.lru_cache(maxsize=4)
+def _planned(task: str) -> Plan:
+    return Plan.of(task)
+
+
+def _make(task: str, program: str, numbers: list[int]) -> tuple[list[str], list[str]]:
+    """Makes runs, in whatever process: their results as text, and warnings."""
+    if program != _program():
+        raise PenstockError(
+            f"a worker has penstock {_program()} and the sweep is that of {program}: install the same wheel on all machines"
+        )
+    return _planned(task).make(numbers)
+
+
+class _Ray:
+    """Ray, with the words of an executor. Work whose worker dies is done again."""
+
+    def __init__(self) -> None:
+        ray = _library("ray", "ray")
+        self._begun = not ray.is_initialized()
+        if self._begun:
+            ray.init(log_to_driver=False, include_dashboard=False)
+        self._ray = ray
+        self._make = ray.remote(max_retries=-1)(_make)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
+        if fn is not _make:
+            raise ValueError("this engine makes runs of sweeps")
+        future: Future[Any] = self._make.remote(*args).future()
+        return future
+
+    def close(self) -> None:
+        """Ends Ray where it was begun here."""
+        if self._begun:
+            self._ray.shutdown()
+
+
+class _Dask:
+    """Dask, with the words of an executor: the client there is, or a cluster on this machine."""
+
+    def __init__(self) -> None:
+        distributed = _library("distributed", "dask")
+        self._client: Any = None
+        try:
+            client = distributed.get_client()
+        except ValueError:
+            self._client = client = distributed.Client(processes=True, dashboard_address=None)
+        self._executor = client.get_executor(pure=False)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
+        future: Future[Any] = self._executor.submit(fn, *args)
+        return future
+
+    def close(self) -> None:
+        """Ends the cluster where it was begun here."""
+        self._executor.shutdown(wait=True)
+        if self._client is not None:
+            self._client.close()
+
+
+class _Threads:
+    """Threads of this process: the interpreter's lock is let go while they simulate."""
+
+    def __init__(self, plan: Plan, jobs: int) -> None:
+        self._plan = plan
+        self._pool = concurrent.futures.ThreadPoolExecutor(jobs)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
+        if fn is not _make:
+            raise ValueError("this engine makes runs of sweeps")
+        return self._pool.submit(self._plan.make, args[2])
+
+    def close(self) -> None:
+        """Ends what is running."""
+        self._plan.end()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _value(value: Any) -> str:
+    """A value as it stands behind --set: what could be taken for something else stands in quotes."""
+    if isinstance(value, str):
+        plain = _PLAIN.match(value) and ".." not in value
+        return value if plain else json.dumps(value, ensure_ascii=False)
+    return _toml(value)
+
+
+def _values(values: str | Sequence[Any] | float) -> str:
+    if isinstance(values, str):
+        return values
+    if isinstance(values, (int, float)):
+        return _value(values)
+    return ",".join(_value(value) for value in values)
+
+
+class Sweep:
+    """The results of a sweep. `print` shows its table, a notebook its page.
+
+    `arrow()`, `pandas()` and `polars()` have a row for each run: `point` (from 1), `seed`, each parameter as text and as a number with its unit
+    (`link.up.rate_bit_s`), `expects_met`, `expects_unmet`, `refused`, and each figure with its unit in brackets (`call owd p99 [ms]`).
+    """
+
+    def __init__(self, text: str, files: Mapping[str, bytes], made: int, warnings: list[str]) -> None:
+        self._text = text
+        self._files = dict(files)
+        self.summary: dict[str, Any] = json.loads(self._files["sweep.json"])
+        """`sweep.json`: parameters, figures, and of each point the median of every figure with its confidence interval."""
+        self.made = made
+        """How many runs were made now; the others lay in the folder."""
+        self.warnings = warnings
+        """What could not work, told before a run."""
+
+    @property
+    def parquet(self) -> bytes:
+        """`results.parquet`, a row for each run."""
+        return self._files["results.parquet"]
+
+    def points(self, *, every: bool = False) -> Rows:
+        """A row for each point: its parameters, and the median of each figure in its unit (bit/s, ms, bytes, shares from 0 to 1): of those that the table shows, or of `every` one."""
+        shown = [f["what"] for f in self.summary["figures"] if every or f["shown"]]
+        rows = Rows()
+        for point in self.summary["points"]:
+            row: dict[str, Any] = dict(point["set"])
+            row.update((what, point["figures"][what]["median"]) for what in shown if what in point["figures"])
+            rows.append(row)
+        return rows
+
+    def arrow(self) -> Any:
+        """A pyarrow.Table with a row for each run. Needs pyarrow."""
+        pyarrow = _library("pyarrow", "tables")
+        return importlib.import_module("pyarrow.parquet").read_table(pyarrow.BufferReader(self.parquet))
+
+    def pandas(self) -> Any:
+        """A pandas.DataFrame with a row for each run. Needs pandas and pyarrow."""
+        _library("pandas", "pandas")
+        return self.arrow().to_pandas()
+
+    def polars(self) -> Any:
+        """A polars.DataFrame with a row for each run. Needs polars and pyarrow."""
+        return _library("polars", "polars").from_arrow(self.arrow())
+
+    def report(self) -> str:
+        """The page, which needs no network."""
+        return self._files["report.html"].decode()
+
+    def _repr_html_(self) -> str:
+        page = self.report().replace("&", "&amp;").replace('"', "&quot;")
+        return f'<iframe style="width:100%;height:40rem;border:0" srcdoc="{page}"></iframe>'
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<penstock.Sweep {len(self.summary['points'])} points, {len(self.summary['seeds'])} seeds>"
+
+
+def _chunks(numbers: list[int], workers: int) -> Iterator[list[int]]:
+    size = max(1, min(_CHUNK, len(numbers) // (workers * 4)))
+    return (numbers[i : i + size] for i in range(0, len(numbers), size))
+
+
+def _engine(engine: str | Engine | None, plan: Plan, jobs: int) -> Any:
+    if engine is None:
+        return _Threads(plan, jobs)
+    if engine == "ray":
+        return _Ray()
+    if engine == "dask":
+        return _Dask()
+    if isinstance(engine, str):
+        raise ValueError(f'"{engine}" is not an engine: take "ray", "dask", an Executor of concurrent.futures, or None')
+    if not callable(getattr(engine, "submit", None)):
+        raise TypeError("an engine has a method submit, as an Executor of concurrent.futures has")
+    return engine
+
+
+def _gather(
+    plan: Plan,
+    gathering: Gathering,
+    engine: Engine,
+    workers: int,
+    progress: Callable[[int, int], object] | None,
+) -> tuple[int, list[str]]:
+    """Makes what is missing, and keeps each result as soon as it is there."""
+    missing = gathering.missing(plan)
+    done, warnings = plan.runs - len(missing), list[str]()
+    chunks = _chunks(missing, workers)
+    waiting: dict[Future[Any], list[int]] = {}
+    try:
+        while True:
+            while len(waiting) < _WAITING and (chunk := next(chunks, None)) is not None:
+                waiting[engine.submit(_make, plan.task, _program(), chunk)] = chunk
+            if not waiting:
+                return len(missing), warnings
+            ready, _ = concurrent.futures.wait(waiting, return_when=concurrent.futures.FIRST_COMPLETED)
+            for future in ready:
+                numbers = waiting.pop(future)
+                texts, said = future.result()
+                for number, text in zip(numbers, texts):
+                    gathering.keep(plan, number, text)
+                warnings += [w for w in said if w not in warnings]
+                done += len(numbers)
+                if progress is not None:
+                    progress(done, plan.runs)
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def sweep(
+    experiment: Source,
+    set: Mapping[str, str | Sequence[Any] | float] | None = None,
+    *,
+    seeds: int | None = None,
+    seed: int | None = None,
+    design: str | None = None,
+    points: int | None = None,
+    figures: Sequence[str] = (),
+    pareto: tuple[str, str] | None = None,
+    on: str = "sim",
+    engine: str | Engine | None = None,
+    jobs: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Sweep:
+    """Runs an experiment at many points: `penstock sweep`, with the same results byte for byte, whatever makes the runs.
+
+    `set`: keys of the experiment file and their values, a list or a text as behind `--set`: `{"link.up.rate": ["1mbit", "2mbit"], "link.up.delay": "1ms..5ms/3"}`; without it,
+    what the file's table `[sweep]` says. `seeds`: runs of each point, from `seed` on. `design`: "grid" (all combinations), "random" or "latin" with so many `points`. `figures`:
+    what the table shows, in the words of expectations. `pareto`: two figures to find the best compromises between. `on`: "sim", "virtual" or "kernel".
+
+    `engine`: None for threads of this process, `jobs` at a time; any Executor of concurrent.futures; "ray" or "dask" for the cluster that is connected, or one on this machine
+    (`pip install 'penstock[ray]'`, `'penstock[dask]'`). Workers need the same wheel and nothing else: files that the experiment names travel with it.
+
+    `out`: the sweep's folder. With it, what is broken off goes on where it was when it is called again. `progress(done, all)` is called as runs are done.
+
+    Raises PenstockError for what is wrong with the experiment or the values, before the first run; what an engine raises when a worker dies.
+
+    >>> from penstock import Experiment
+    >>> line = Experiment("Line", duration="1s").host("a", eth0="10.0.0.1/24").host("b", eth0="10.0.0.2/24")
+    >>> line = line.link("a:eth0", "b:eth0", name="up", rate="1mbit").flow("bulk", "a", "b", load="greedy")
+    >>> result = sweep(line, {"link.up.rate": ["1mbit", "2mbit"]}, seeds=2)
+    >>> [(row["link.up.rate"], round(row["bulk goodput"] / 1e6, 1)) for row in result.points()]  # Mbit/s
+    [('1mbit', 0.9), ('2mbit', 1.9)]
+    """
+    wishes = {
+        "set": [f"{path}={_values(values)}" for path, values in (set or {}).items()],
+        "seeds": seeds,
+        "seed": seed,
+        "design": design,
+        "points": points,
+        "figures": list(figures),
+        "pareto": list(pareto or ()),
+    }
+    if seeds is not None and not 1 <= seeds <= 1_000_000:
+        raise ValueError(f"seeds is a number from 1 to 1000000, not {seeds}")
+    if points is not None and not 1 <= points <= 1_000_000:
+        raise ValueError(f"points is a number from 1 to 1000000, not {points}")
+    if jobs is not None and not 1 <= jobs <= 1024:
+        raise ValueError(f"jobs is a number from 1 to 1024, not {jobs}")
+    if on == "kernel" and (engine is not None or jobs not in (None, 1)):
+        raise ValueError("on kernel one run at a time: two would take each other's processor time")
+    plan = Plan.open(experiment, json.dumps(wishes), on)
+    workers = 1 if on == "kernel" else jobs or os.cpu_count() or 1
+    if on == "sim" and engine is None:
+        plan.fits(min(workers, plan.runs))
+    folder = Path(tempfile.mkdtemp(prefix="penstock-sweep-")) if out is None else Path(out)
+    try:
+        gathering = Gathering(folder, plan, _program())
+        try:
+            runner = _engine(engine, plan, workers)
+            try:
+                made, warnings = _gather(plan, gathering, runner, workers, progress)
+            finally:
+                # Whoever made an executor also ends it.
+                if isinstance(runner, (_Threads, _Ray, _Dask)):
+                    runner.close()
+            text = gathering.whole(plan)
+        finally:
+            # Not left to the exception, which keeps what it has come by.
+            gathering.close()
+        return Sweep(text, {name: (folder / name).read_bytes() for name in _FILES}, made, warnings)
+    finally:
+        if out is None:
+            shutil.rmtree(folder, ignore_errors=True)
+

@@ -4,6 +4,7 @@
 //! [`Tcp`], …) and turned into bytes on demand ([`Skb::header_bytes`]) for byte matches and captures;
 //! payload is a length, never contents.
 
+pub mod carried;
 pub mod dscp;
 mod frame;
 pub mod headers;
@@ -11,6 +12,7 @@ mod headers_bytes;
 pub mod pool;
 pub mod skb;
 
+pub use carried::{Carried, Shim};
 pub use headers::{Arp, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
 pub use pool::{Extras, Pool};
 pub use skb::{Packet, Rare, Rarely, Role, Sender, Skb, Tagged, TcNote, Tracked, TxClock, TxTime, ethertype};

@@ -231,7 +231,7 @@ impl Tree {
     /// Takes a packet from the network layer: `__dev_xmit_skb`. Sets its `pkt_len`.
     #[inline]
     pub fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
-        packet.pkt_len = packet.len;
+        packet.pkt_len = self.device.counted(packet.len);
         packet.queued = cx.now;
         (packet.tc.at_ingress, packet.tc.dev) = (false, self.device.ifindex);
         cx.acts.at_device(self.device.tx_queues);
@@ -261,7 +261,7 @@ impl Tree {
         if self.ingress.is_some() || self.device.is_multiqueue() {
             return false;
         }
-        packet.pkt_len = packet.len;
+        packet.pkt_len = self.device.counted(packet.len);
         packet.queued = now;
         (packet.tc.at_ingress, packet.tc.dev) = (false, self.device.ifindex);
         self.root.pass_by(packet, now)

@@ -23,7 +23,10 @@ impl Key {
     /// `skb_get_hash_perturb`.
     #[inline]
     pub(crate) fn hash(&self, skb: &Skb) -> u32 {
-        let (l3, l4) = skb.innermost();
+        self.of_headers(skb.dissected())
+    }
+    #[inline]
+    fn of_headers(&self, (l3, l4): (&L3, &L4)) -> u32 {
         let ports = |protocol: u8, whole: bool| match l4 {
             L4::Tcp(t) if whole => (protocol, t.sport, t.dport),
             L4::Udp(u) if whole => (protocol, u.sport, u.dport),
@@ -68,7 +71,7 @@ impl Key {
         if skb.rare().hash != 0 {
             return skb.rare().hash;
         }
-        let hash = self.hash(skb);
+        let hash = self.of_headers(skb.hashed());
         match skb.sender.rehashed {
             0 => hash,
             times => self.hash_word(hash ^ u32::from(times)),
@@ -78,7 +81,7 @@ impl Key {
     /// `flow_hash_from_keys` of one address alone: of the source, and of the destination. Where there are no addresses: 0.
     //= linux v6.12 net/sched/sch_cake.c cake_hash
     pub(crate) fn hosts(&self, skb: &Skb) -> [u32; 2] {
-        let (l3, _) = skb.innermost();
+        let (l3, _) = skb.dissected();
         let one = |address: u128| {
             let h = self.mix(self.0 ^ u64::from(ethertype(l3)), (address >> 64) as u64);
             let hash = (self.mix(self.mix(h, address as u64), self.0) >> 32) as u32;

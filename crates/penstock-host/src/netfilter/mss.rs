@@ -178,7 +178,9 @@ mod tests {
     #[test]
     fn a_syn_without_a_size_gets_one_unless_it_has_data() {
         let set = |mss| {
-            format!("iptables -t mangle -A POSTROUTING -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --set-mss {mss}")
+            format!(
+                "iptables -t mangle -A POSTROUTING -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --set-mss {mss}"
+            )
         };
         assert_eq!(through(&[&set(1000)], syn(Some(1460))), (1000, 44));
         assert_eq!(through(&[&set(1000)], syn(None)), (536, 44));

@@ -23,6 +23,10 @@ pub(crate) fn named(words: &[String]) -> Vec<String> {
         match (program, text.as_str()) {
             ("tc", "dev" | "indev") => names.push(next()),
             ("ip", "dev") if !removes && !adds => names.push(next()),
+            // The device below a tunnel, behind its kind or mode.
+            ("ip", "dev") if adds && words[..at].iter().any(|w| w == "type" || w == "mode") => {
+                names.push(next());
+            }
             ("ip", "link") if adds && at > 1 => names.push(next()),
             ("ip", "master") => names.push(next()),
             ("ip", "set") if matches!(word(at - 1), "link" | "l" | "li") && word(at + 1) != "dev" => {

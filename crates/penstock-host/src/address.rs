@@ -256,8 +256,9 @@ impl Host {
         let Some(device) = self.devices.get_mut(ifindex) else {
             return Err(KernelError::errno(KernelError::ENODEV));
         };
-        let most = if device.class.max_mtu == 0 { 0x7fff_ffff } else { device.class.max_mtu };
-        if !(device.class.min_mtu..=most).contains(&mtu) {
+        let (least, most) = device.mtu_bounds();
+        let most = if most == 0 { 0x7fff_ffff } else { most };
+        if !(least..=most).contains(&mtu) {
             return Err(KernelError::errno(KernelError::EINVAL));
         }
         let before = std::mem::replace(&mut device.mtu, mtu);

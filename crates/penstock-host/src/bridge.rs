@@ -487,7 +487,7 @@ impl Host {
             && to.since.is_some_and(|since| since <= now)
             && !(to.set.isolated && from.is_some_and(isolated))
     }
-    fn copy_of(&self, frame: &Skb, cx: &mut HostCx<'_>) -> Packet {
+    pub(crate) fn copy_of(&self, frame: &Skb, cx: &mut HostCx<'_>) -> Packet {
         let mut copy = cx.pool.alloc(frame.clone());
         copy.tc.role.set_copy(true);
         cx.pool.note_extra(&copy);

@@ -6,6 +6,8 @@ use crate::bridge::Bridge;
 use crate::link::{CLASSES, Class};
 use crate::route::Prefix;
 use crate::six::{Address6, Device6};
+use crate::tunnel::vxlan::Vxlan;
+use crate::tunnel::{Errors, Tunnel};
 use crate::vlan::Vlan;
 use penstock_lang::ip::LinkData;
 use penstock_model::{Kernel, PschedClock, Rng, Time};
@@ -135,7 +137,7 @@ pub struct NetDevice {
     pub up: bool,
     /// Whether it is `lo`.
     pub loopback: bool,
-    /// Whether it has no card: what its qdiscs let go goes on within the machine (an ifb, a VLAN, a bridge), or comes no further (an end of a
+    /// Whether it has no card: what its qdiscs let go goes on within the machine (an ifb, a VLAN, a bridge, a tunnel), or comes no further (an end of a
     /// veth pair without carrier).
     cardless: bool,
     /// Whether what it receives goes to a bridge.
@@ -178,6 +180,14 @@ pub struct NetDevice {
     pub(crate) vlan: Option<Box<Vlan>>,
     /// What it knows, where it is a bridge.
     pub(crate) bridge: Option<Box<Bridge>>,
+    /// Its ends, where it is a tunnel.
+    pub(crate) tunnel: Option<Box<Tunnel>>,
+    /// Whom it knows, where it is a VXLAN device.
+    pub(crate) vxlan: Option<Box<Vxlan>>,
+    /// What a tunnel has learned of its way: the longest packet that this machine itself sends by it, bytes; `u32::MAX`: nothing.
+    pub(crate) path_mtu: u32,
+    /// Errors beside what its counters tell.
+    pub errors: Errors,
     /// The bridge or bond it belongs to.
     pub master: Option<u32>,
     /// `alias`.
@@ -239,7 +249,7 @@ impl NetDevice {
         let spec = Device {
             ifindex: 0,
             mtu,
-            hard_header_len: 14,
+            hard_header_len: class.header_len(),
             tx_queue_len,
             tx_queues: 1,
             speed_mbit: class.speed(kernel),
@@ -256,10 +266,14 @@ impl NetDevice {
             up: false,
             loopback,
             // A veth has its peer to send to once both are up.
-            cardless: matches!(class.kind, "ifb" | "vlan" | "bridge" | "veth"),
+            cardless: matches!(class.kind, "ifb" | "vlan" | "bridge" | "veth") || class.is_tunnel(),
             bridged: false,
             vlan: None,
             bridge: (class.kind == "bridge").then(|| Box::new(Bridge::new())),
+            tunnel: None,
+            vxlan: None,
+            path_mtu: u32::MAX,
+            errors: Errors::default(),
             addresses: Vec::new(),
             networks: Networks::default(),
             addresses6: Vec::new(),
@@ -294,7 +308,7 @@ impl NetDevice {
         Device {
             ifindex: self.ifindex,
             mtu: self.mtu,
-            hard_header_len: 14,
+            hard_header_len: self.class.header_len(),
             tx_queue_len: self.tx_queue_len,
             tx_queues: self.queues.0,
             speed_mbit: self.speed_mbit.or(self.class.speed(kernel)),
@@ -336,7 +350,7 @@ impl NetDevice {
     pub(crate) fn set_peer_up(&mut self, up: bool) {
         self.cardless = !up;
     }
-    /// Whether it has no card: what its qdiscs let go goes on within the machine (an ifb, a VLAN, a bridge), or comes no further.
+    /// Whether it has no card: what its qdiscs let go goes on within the machine (an ifb, a VLAN, a bridge, a tunnel), or comes no further.
     #[inline]
     pub fn is_cardless(&self) -> bool {
         self.cardless

@@ -92,6 +92,9 @@ impl Host {
         let mut at = step;
         // The first fragment is the packet itself, cut short; it must go first, so the others are copies of it.
         let mut template = (*packet).clone();
+        if template.is_noted() {
+            template.rare_mut().carried = None;
+        }
         // The first of a fragment's fragments, or of a copy's, is counted already.
         let counted = packet.tc.role.is_fragment() || packet.tc.role.is_copy();
         packet.tc.role.set_fragment();

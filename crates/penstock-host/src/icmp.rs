@@ -135,6 +135,7 @@ impl Host {
             return;
         };
         if i.ty != ECHO {
+            self.tunnel_error(&i, cx);
             self.deliver(packet, cx);
             return;
         }

@@ -44,6 +44,7 @@ mod tcp;
 #[cfg(test)]
 mod tests;
 mod timer;
+mod tunnel;
 mod veth;
 mod vlan;
 
@@ -57,6 +58,7 @@ pub use quick::Way;
 pub use route::{Fib, Prefix, Route, RouteKind};
 pub use tap::{Heard, Tap, Turn, What};
 pub use tcp::{TcpRoute, TcpSettings};
+pub use tunnel::Errors;
 
 use penstock_model::{Diagnostic, Kernel, KernelError, Options, PschedClock, Rng, Time};
 use penstock_packet::{Packet, Pool};
@@ -94,7 +96,7 @@ pub enum Effect {
         /// The device it was lost on: the one it was to leave by for the places `qdisc`, `arp` and `netif`, else
         /// the one it came in by; 0 for none.
         ifindex: u32,
-        /// Where: `qdisc`, `ingress`, `mirred`, `ifb`, `arp`, `ip_rcv`, `ip_forward`, `ip_output`, `ip_local_deliver`, `ip_defrag`, `icmp`,
+        /// Where: `qdisc`, `ingress`, `mirred`, `ifb`, `tunnel`, `arp`, `ip_rcv`, `ip_forward`, `ip_output`, `ip_local_deliver`, `ip_defrag`, `icmp`,
         /// `netif`, or a netfilter chain; of IPv6 `ip6_rcv`, `ip6_forward`, `ip6_output`, `ip6_input`, `icmp6`, `ndisc`.
         place: &'static str,
         /// Why, in a word.
@@ -240,6 +242,8 @@ pub struct Host {
     /// `net.core.default_qdisc`.
     pub(crate) default_qdisc: &'static KindSpec,
     pub(crate) frags: fragment::Reassembly,
+    /// Where packets of tunnels are looked for.
+    pub(crate) tunnels: tunnel::Tunnels,
     pub(crate) icmp_buckets: BTreeMap<Ipv4Addr, icmp::Bucket>,
     /// The blocks of filters that its qdiscs share.
     pub(crate) blocks: Blocks,
@@ -292,6 +296,7 @@ impl Host {
             fib: Fib::default(),
             neigh: NeighTable::new(kernel, Rng::named(seed, &format!("host:{name}/neigh"))),
             frags: fragment::Reassembly::default(),
+            tunnels: tunnel::Tunnels::default(),
             netfilter: netfilter::Netfilter::new(Rng::named(seed, &format!("host:{name}/netfilter")))
                 .ticking(kernel),
             sysctl: Settings::default(),

@@ -3,7 +3,7 @@
 //! Follows: linux v6.12 `drivers/net/{veth,dummy,ifb,loopback}.c`, `net/8021q/vlan.c` `vlan_device_event`,
 //! `vlan_dev.c` `vlan_dev_open`, `net/bridge/br_if.c`, `br_stp_if.c`, `net/core/link_watch.c` `default_operstate`,
 //! `net/core/dev.c` `dev_get_flags`, `unregister_netdevice_many`.
-//! Differs: no packet crosses a veth, macvlan, bond or vxlan by itself; a carrier follows at once.
+//! Differs: no packet crosses a macvlan or bond; a carrier follows at once.
 
 use crate::bridge::Bridge;
 use crate::device::{BROADCAST, LOOPBACK, Lower, MASTER, MULTICAST, NOARP, NetDevice};
@@ -32,6 +32,8 @@ pub struct Class {
     pub tso_max_size: u32,
     /// Whether the state is told: UP rather than UNKNOWN.
     pub carrier_known: bool,
+    /// What `ip link` shows behind `link/`: `ether`, `loopback`, or a tunnel's, whose frames have no Ethernet header.
+    pub link_type: &'static str,
 }
 
 impl Class {
@@ -41,6 +43,14 @@ impl Class {
             "veth" if kernel >= Kernel::V6_12 => Some(10_000),
             _ => None,
         }
+    }
+    /// Whether what is sent by it goes out within other packets.
+    pub fn is_tunnel(&self) -> bool {
+        matches!(self.kind, "ipip" | "sit" | "gre" | "gretap" | "vxlan")
+    }
+    /// `dev->hard_header_len`, bytes.
+    pub fn header_len(&self) -> u32 {
+        if matches!(self.link_type, "ether" | "loopback") { 14 } else { 0 }
     }
 }
 
@@ -55,13 +65,18 @@ const fn class(kind: &'static str, no_queue: bool, flags: u32) -> Class {
         flags,
         tso_max_size: 524_280,
         carrier_known: false,
+        link_type: "ether",
     }
+}
+
+const fn tunnel(kind: &'static str, mtu: u32, min_mtu: u32, max_mtu: u32) -> Class {
+    Class { mtu, min_mtu, max_mtu, tso_max_size: 65_536, link_type: kind, ..class(kind, true, NOARP) }
 }
 
 /// All kinds. The first is a card.
 pub static CLASSES: &[Class] = &[
     Class { carrier_known: true, tso_max_size: 65_536, ..class("", false, BROADCAST | MULTICAST) },
-    Class { min_mtu: 0, max_mtu: 0, ..class("loopback", true, LOOPBACK) },
+    Class { min_mtu: 0, max_mtu: 0, link_type: "loopback", ..class("loopback", true, LOOPBACK) },
     class("bond", true, BROADCAST | MULTICAST | MASTER),
     class("bridge", true, BROADCAST | MULTICAST),
     Class { min_mtu: 0, max_mtu: 0, tso_max_size: 65_536, ..class("dummy", true, BROADCAST | NOARP) },
@@ -88,6 +103,10 @@ pub static CLASSES: &[Class] = &[
         ..class("vrf", true, NOARP | MASTER)
     },
     class("vxlan", true, BROADCAST | MULTICAST),
+    tunnel("gre", 1476, 68, 65_511),
+    Class { mtu: 1462, max_mtu: 0, tso_max_size: 65_536, ..class("gretap", false, BROADCAST | MULTICAST) },
+    tunnel("ipip", 1480, 68, 65_515),
+    tunnel("sit", 1480, 1280, 65_555),
 ];
 
 /// ENETDOWN.
@@ -142,7 +161,8 @@ impl Host {
                             return None;
                         }
                         "vlan" => "a vlan over a device of another network namespace".to_owned(),
-                        "vxlan" | "macvlan" | "bond" | "vrf" => format!("a {kind}"),
+                        "macvlan" | "bond" | "vrf" => format!("a {kind}"),
+                        _ if device.class.is_tunnel() => return self.asked_of_tunnel(device),
                         _ => return None,
                     };
                     (what, "write the device as a card of the host, with a [[link]] of its own")
@@ -155,6 +175,25 @@ impl Host {
             ))
         });
         each.collect()
+    }
+    /// What a tunnel is to do that it does not do here.
+    fn asked_of_tunnel(&self, device: &NetDevice) -> Option<String> {
+        let (kind, name) = (device.class.kind, format!("{} {}", self.name, device.name));
+        if let Some(vxlan) = &device.vxlan {
+            let asked = vxlan.asked()?;
+            return Some(format!(
+                "{name}: a vxlan with \"{asked}\" can be set up and shown here, but frames do not meet it yet: leave it out"
+            ));
+        }
+        match &device.tunnel {
+            None => Some(format!(
+                "{name}: a {kind} that was moved to another network namespace carries no packets here: make it there"
+            )),
+            Some(t) if t.set.remote.is_unspecified() => Some(format!(
+                "{name}: a {kind} without an other end carries no packets here: say remote ADDR"
+            )),
+            Some(_) => None,
+        }
     }
     /// What a bridge is to do that it does not do here.
     fn asked_of_bridge(&self, device: &NetDevice, bridge: &Bridge) -> Option<String> {
@@ -293,6 +332,7 @@ impl Host {
         self.fib.remove(|r| r.uses(ifindex));
         self.six_down(ifindex);
         self.neigh_flush(ifindex);
+        self.unbind_tunnel(ifindex);
         let device = self.devices.remove(ifindex);
         if let Some(device) = &device {
             self.acts.device_gone(&device.name);

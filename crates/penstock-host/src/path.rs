@@ -286,6 +286,10 @@ impl Host {
             self.discard(packet, Hook::Input.chain(), "dropped", cx);
             return;
         }
+        if packet.is_noted() && packet.rare().carried.is_some() {
+            let Some(others) = self.tunnel_receive(packet, cx) else { return };
+            packet = others;
+        }
         match packet.l4 {
             L4::Icmp(_) => self.icmp_receive(packet, cx),
             L4::Tcp(_) | L4::Udp(_) => self.deliver(packet, cx),
@@ -396,7 +400,7 @@ impl Host {
     }
     fn mtu_of(&self, hop: &Hop) -> u32 {
         let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
-        hop.longest(self.devices[oif].mtu)
+        hop.longest(self.devices[oif].route_mtu())
     }
     /// The source address a packet to `dst` gets (`fib_select_default`, `inet_select_addr`).
     pub(crate) fn source_for(&self, hop: &Hop, dst: Ipv4Addr) -> Ipv4Addr {
@@ -456,7 +460,9 @@ impl Host {
     /// The longest IP packet of it that may go this way: no longer than the fragments were that it came in (`ip_do_fragment`).
     #[inline]
     fn mtu_for(&self, packet: &Skb, hop: &Hop) -> u32 {
-        let mtu = hop.longest(self.devices[hop.oif].mtu);
+        let device = &self.devices[hop.oif];
+        // What a tunnel has learned is of this machine's own packets (ip_dst_mtu_maybe_forward).
+        let mtu = hop.longest(if packet.iif == 0 { device.route_mtu() } else { device.mtu });
         match packet.rare().frag_max_size {
             0 => mtu,
             longest => mtu.min(longest),
@@ -467,6 +473,11 @@ impl Host {
     #[inline(always)]
     fn ip_finish_output2(&mut self, packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
         let at = match hop.neigh {
+            0 if !self.devices[hop.oif].has_header_of_ethernet() => {
+                // There is nobody to be found on a tunnel.
+                self.xmit(hop.oif, packet, cx);
+                return;
+            }
             0 => {
                 let at = self.neigh.find_or_create(hop.oif, hop.next.into(), cx.now);
                 if let L3::Ipv4(h) = packet.l3 {
@@ -544,7 +555,8 @@ impl Host {
                 "ifb" => self.queue_on_ifb(ifindex, packet, cx),
                 "bridge" => self.queue_on_bridge(ifindex, packet, cx),
                 "veth" => self.queue_on_lone_veth(ifindex, packet, cx),
-                _ => self.queue_on_vlan(ifindex, packet, cx),
+                "vlan" => self.queue_on_vlan(ifindex, packet, cx),
+                _ => self.queue_on_tunnel(ifindex, packet, cx),
             }
         } else if self.queue(ifindex, packet, cx) {
             cx.out.push(Effect::Kick(ifindex));
@@ -650,7 +662,8 @@ impl Host {
                 Timer::Cardless(ifindex) => match self.devices.get(ifindex).map(|d| d.class.kind) {
                     Some("ifb") => self.ifb_run(ifindex, cx),
                     Some("bridge") => self.bridge_run(ifindex, cx),
-                    _ => self.vlan_run(ifindex, cx),
+                    Some("vlan") => self.vlan_run(ifindex, cx),
+                    _ => self.tunnel_run(ifindex, cx),
                 },
             }
         }

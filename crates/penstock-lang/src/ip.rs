@@ -1,8 +1,8 @@
 //! `ip`: its command lines to data, its refusals and its listings word for word.
 //!
-//! Follows: iproute2 6.1.0 `ip/ip.c`, `ipaddress.c`, `iplink.c`, `iproute.c`, `iprule.c`, `ipneigh.c`, `ipnetns.c`; 2.6.35 for the
+//! Follows: iproute2 6.1.0 `ip/ip.c`, `ipaddress.c`, `iplink.c`, `iproute.c`, `iprule.c`, `ipneigh.c`, `ipnetns.c`, `iptunnel.c`; 2.6.35 for the
 //! old profile's listings.
-//! Differs: the objects address, link, route, rule, neigh, netns and no others; no colours; the texts of usage are our own, except for their first lines.
+//! Differs: the objects address, link, route, rule, neigh, netns, tunnel and no others; no colours; the texts of usage are our own, except for their first lines.
 
 mod addr;
 mod link;
@@ -11,7 +11,9 @@ mod route;
 mod rt_names;
 mod rule;
 mod show;
+mod tunnel;
 mod usage;
+mod vxlan;
 mod words;
 
 pub use addr::AddrSpec;
@@ -22,8 +24,10 @@ pub use rt_names::{METRICS, TYPES, protocol_name, scope_name, table_name};
 pub use rule::{RuleSpec, RuleVerb};
 pub use show::{
     AddressView, Details, LinkRef, LinkView, NeighView, NetnsRef, NextHopView, RouteView, RuleView, links,
-    neighbours, netns, netns_ids, routes, rules,
+    neighbours, netns, netns_ids, routes, rules, tunnels,
 };
+pub use tunnel::{TunnelRequest, TunnelSet, TunnelVerb, TunnelView, TunnelWords};
+pub use vxlan::{Df, Fdb, FdbChange, Ttl, VxlanSet, fdb};
 pub use words::Family;
 
 use crate::token::Word;
@@ -176,6 +180,10 @@ pub enum Command {
     Neigh(NeighVerb, NeighSpec),
     /// `ip neigh flush`.
     NeighFlush(NeighFilter),
+    /// `ip tunnel add|change|delete`.
+    Tunnel(Box<TunnelRequest>),
+    /// `ip tunnel show`.
+    TunnelShow(Option<String>, Form),
     /// `ip netns`.
     Netns(NetnsCommand, Form),
     /// `-b FILE`, with `-force`.
@@ -330,6 +338,8 @@ pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
         w.neigh(form)
     } else if is("link") {
         w.link(form)
+    } else if is("tunnel") || is("tunl") {
+        w.tunnel(form)
     } else if is("netns") {
         w.netns(all, form)
     } else if is("help") {
@@ -341,8 +351,6 @@ pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
             "maddress",
             "ntable",
             "ntbl",
-            "tunnel",
-            "tunl",
             "tuntap",
             "tap",
             "token",
@@ -365,8 +373,8 @@ pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
             "macsec",
         ];
         let help = match known.into_iter().find(|k| is(k)) {
-            Some(_) => "the objects here are address, link, neigh, netns, route and rule",
-            None => "address, link, neigh, netns, route, rule",
+            Some(_) => "the objects here are address, link, neigh, netns, route, rule and tunnel",
+            None => "address, link, neigh, netns, route, rule, tunnel",
         };
         w.fail(exit, format!("Object \"{object}\" is unknown, try \"ip help\"."), help)
     }

@@ -1,5 +1,6 @@
 //! A frame as a capture has it: the headers with their checksums, and a payload of zeros.
 
+use crate::carried::{Carried, Shim};
 use crate::headers::{ETH_HLEN, IcmpBody, L3, L4, Quoted, ipproto};
 use crate::skb::{HEADER_MAX, Skb};
 use std::net::IpAddr;
@@ -30,6 +31,10 @@ impl Skb {
         {
             quote(about, (self.len as usize).saturating_sub(transport + 8), out);
         }
+        if let Some(carried) = self.rare().carried.as_deref().filter(|_| self.is_noted()) {
+            let behind = transport + if matches!(l4, L4::Udp(_)) { 8 } else { 0 };
+            tunnelled(carried, behind, &mut out[start..]);
+        }
         self.checksum(l3, l4, transport, &mut out[start..]);
         if self.is_noted()
             && let Some((ethertype, tci)) = self.rare().vlan
@@ -49,40 +54,78 @@ impl Skb {
             (L4::Udp(_), Some(bytes)) => u32::from(bytes),
             _ => self.len.saturating_sub(transport as u32),
         };
-        let (at, pseudo) = match l4 {
-            L4::Tcp(_) => (16, true),
-            L4::Udp(_) => (6, true),
-            L4::Icmp(_) => (2, matches!(l3, L3::Ipv6(_))),
-            L4::None => return,
-        };
-        if frame.len() < transport + at + 2 {
-            return;
-        }
-        if let L4::Udp(_) = l4 {
-            frame[transport + 4..transport + 6].copy_from_slice(&(whole as u16).to_be_bytes());
-        }
-        let mut sum = words(&frame[transport..]);
-        if pseudo {
-            sum += match l3 {
-                L3::Ipv4(h) => words(&h.src.octets()) + words(&h.dst.octets()) + u64::from(h.protocol),
-                L3::Ipv6(h) => words(&h.src.octets()) + words(&h.dst.octets()) + u64::from(h.next_header),
-                _ => 0,
-            };
-            sum += u64::from(whole);
-        }
-        while sum >> 16 != 0 {
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-        let mut check = !(sum as u16);
-        // RFC 768: a sum of zero is sent as ones; zero says that there is none.
-        if check == 0 && matches!(l4, L4::Udp(_)) {
-            check = 0xffff;
-        }
-        if self.tc.bad_checksum {
-            check ^= 0x0100;
-        }
-        frame[transport + at..transport + at + 2].copy_from_slice(&check.to_be_bytes());
+        fill(l3, l4, whole, transport, frame, if self.tc.bad_checksum { 0x0100 } else { 0 });
     }
+}
+
+/// Fills the checksum in of a transport header at `transport`, which speaks of `whole` bytes; `wrong` are the bits of it that are wrong.
+fn fill(l3: &L3, l4: &L4, whole: u32, transport: usize, frame: &mut [u8], wrong: u16) {
+    let (at, pseudo) = match l4 {
+        L4::Tcp(_) => (16, true),
+        L4::Udp(_) => (6, true),
+        L4::Icmp(_) => (2, matches!(l3, L3::Ipv6(_))),
+        L4::None => return,
+    };
+    if frame.len() < transport + at + 2 {
+        return;
+    }
+    if let L4::Udp(_) = l4 {
+        frame[transport + 4..transport + 6].copy_from_slice(&(whole as u16).to_be_bytes());
+    }
+    let mut sum = words(&frame[transport..]);
+    if pseudo {
+        sum += match l3 {
+            L3::Ipv4(h) => words(&h.src.octets()) + words(&h.dst.octets()) + u64::from(h.protocol),
+            L3::Ipv6(h) => words(&h.src.octets()) + words(&h.dst.octets()) + u64::from(h.next_header),
+            _ => 0,
+        };
+        sum += u64::from(whole);
+    }
+    let mut check = folded(sum);
+    // RFC 768: a sum of zero is sent as ones; zero says that there is none.
+    if check == 0 && matches!(l4, L4::Udp(_)) {
+        check = 0xffff;
+    }
+    frame[transport + at..transport + at + 2].copy_from_slice(&(check ^ wrong).to_be_bytes());
+}
+
+/// Fills the checksums in of what a tunnel carries, whose own header begins at `at`.
+fn tunnelled(c: &Carried, at: usize, frame: &mut [u8]) {
+    let mut behind = at + c.shim.len() as usize + if c.eth.is_some() { ETH_HLEN as usize } else { 0 };
+    let (mut l3, mut l4, mut len) = (&c.l3, &c.l4, c.len);
+    let mut tags = &c.tags;
+    while let Some(tagged) = tags {
+        (l3, l4, tags) = (&tagged.l3, &tagged.l4, &tagged.within);
+        behind += TAG;
+        len = len.saturating_sub(TAG as u32);
+    }
+    let ip = match l3 {
+        L3::Ipv4(_) => 20,
+        L3::Ipv6(_) => 40,
+        _ => 0,
+    };
+    let transport = behind + ip;
+    if let Some(carried) = c.carried.as_deref() {
+        tunnelled(carried, transport + if matches!(l4, L4::Udp(_)) { 8 } else { 0 }, frame);
+    }
+    let whole = match (l4, c.datagram) {
+        (L4::Udp(_), Some(bytes)) => u32::from(bytes),
+        _ => len.saturating_sub(ip as u32),
+    };
+    fill(l3, l4, whole, transport, frame, 0);
+    // RFC 2784 section 2.5: over the header and what it carries, the payload's zeros included.
+    if let (Shim::Gre { csum: true, .. }, true) = (c.shim, frame.len() >= at + 8) {
+        let sum = folded(words(&frame[at..]));
+        frame[at + 4..at + 6].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+/// The one's complement of a sum in 16 bits.
+fn folded(mut sum: u64) -> u16 {
+    while sum >> 16 != 0 {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
 }
 
 /// The sum of 16-bit words in network order, the last filled up.

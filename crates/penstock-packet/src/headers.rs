@@ -8,6 +8,8 @@ pub const ETH_P_IP: u16 = 0x0800;
 pub const ETH_P_ARP: u16 = 0x0806;
 /// Ethertype of IPv6.
 pub const ETH_P_IPV6: u16 = 0x86dd;
+/// Ethertype of Ethernet frames within GRE (transparent Ethernet bridging).
+pub const ETH_P_TEB: u16 = 0x6558;
 /// Any ethertype, in filters.
 pub const ETH_P_ALL: u16 = 0x0003;
 /// Length of an Ethernet header, bytes.
@@ -17,10 +19,16 @@ pub const ETH_HLEN: u32 = 14;
 pub mod ipproto {
     /// ICMP.
     pub const ICMP: u8 = 1;
+    /// IPv4 in IP (RFC 2003).
+    pub const IPIP: u8 = 4;
     /// TCP.
     pub const TCP: u8 = 6;
     /// UDP.
     pub const UDP: u8 = 17;
+    /// IPv6 in IP (RFC 4213).
+    pub const IPV6: u8 = 41;
+    /// GRE (RFC 2784).
+    pub const GRE: u8 = 47;
     /// ICMPv6.
     pub const ICMPV6: u8 = 58;
 }

@@ -1,6 +1,7 @@
 //! From header fields to the bytes on the wire (RFC 791, 8200, 826, 9293, 768, 792).
 
-use crate::headers::{Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp};
+use crate::carried::{Carried, Shim};
+use crate::headers::{ETH_P_TEB, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp};
 use crate::skb::{HEADER_MAX, Skb, Tagged, ethertype};
 
 struct Writer<'a> {
@@ -30,23 +31,34 @@ pub(crate) fn write(skb: &Skb, out: &mut [u8; HEADER_MAX]) -> usize {
     w.bytes(&skb.eth.1);
     w.bytes(&skb.eth.0);
     w.u16(skb.protocol());
-    let (mut l3, mut l4, mut within) = (&skb.l3, &skb.l4, &skb.rare().within);
-    let mut network_len = skb.network_len();
+    let rare = skb.rare();
+    network(&mut w, (&skb.l3, &skb.l4), &rare.within, skb.network_len(), rare.carried.as_deref());
+    w.at
+}
+
+/// What is behind an ethertype, `len` bytes in all: tags, a network and a transport header, what a tunnel carries.
+fn network(
+    w: &mut Writer<'_>,
+    (mut l3, mut l4): (&L3, &L4),
+    mut within: &Option<Box<Tagged>>,
+    mut len: u32,
+    carried: Option<&Carried>,
+) {
     for _ in 0..TAGS_MAX {
         let Some(tagged) = within else { break };
         (l3, l4, within) = (&tagged.l3, &tagged.l4, &tagged.within);
         w.u16(tagged.tci);
         w.u16(ethertype(l3));
-        network_len = network_len.saturating_sub(4);
+        len = len.saturating_sub(4);
     }
     let l4_len = match l3 {
         L3::Ipv4(h) => {
-            ipv4(&mut w, h, network_len as u16);
-            network_len.saturating_sub(20)
+            ipv4(w, h, len as u16);
+            len.saturating_sub(20)
         }
         L3::Ipv6(h) => {
-            let len = network_len.saturating_sub(40);
-            ipv6(&mut w, h, len as u16);
+            let len = len.saturating_sub(40);
+            ipv6(w, h, len as u16);
             len
         }
         L3::Arp(a) => {
@@ -56,22 +68,61 @@ pub(crate) fn write(skb: &Skb, out: &mut [u8; HEADER_MAX]) -> usize {
             w.bytes(&a.spa.octets());
             w.bytes(&a.tha);
             w.bytes(&a.tpa.octets());
-            return w.at;
+            return;
         }
-        L3::Other(_) => return w.at,
+        L3::Other(_) => return,
     };
     match l4 {
-        L4::Tcp(t) => tcp(&mut w, t),
+        L4::Tcp(t) => tcp(w, t),
         L4::Udp(u) => {
             w.u16(u.sport);
             w.u16(u.dport);
             w.u16(l4_len as u16);
             w.u16(0);
         }
-        L4::Icmp(i) => icmp(&mut w, i),
+        L4::Icmp(i) => icmp(w, i),
         L4::None => {}
     }
-    w.at
+    if let Some(carried) = carried {
+        tunnelled(w, carried);
+    }
+}
+
+/// The headers that a tunnel's packet carries, where there is room for them.
+fn tunnelled(w: &mut Writer<'_>, c: &Carried) {
+    if HEADER_MAX - w.at < room(c) {
+        return;
+    }
+    match c.shim {
+        Shim::None => {}
+        Shim::Gre { csum, key, seq } => {
+            let flag = |on: bool, bit: u16| if on { bit } else { 0 };
+            w.u16(flag(csum, 0x8000) | flag(key.is_some(), 0x2000) | flag(seq.is_some(), 0x1000));
+            w.u16(if c.eth.is_some() { ETH_P_TEB } else { ethertype(&c.l3) });
+            if csum {
+                w.u32(0);
+            }
+            for word in [key, seq].into_iter().flatten() {
+                w.u32(word);
+            }
+        }
+        Shim::Vxlan { vni } => {
+            w.u32(0x0800_0000);
+            w.u32(vni << 8);
+        }
+    }
+    if let Some((from, to)) = c.eth {
+        w.bytes(&to);
+        w.bytes(&from);
+        w.u16(ethertype(&c.l3));
+    }
+    network(w, (&c.l3, &c.l4), &c.tags, c.len, c.carried.as_deref());
+}
+
+/// Bytes that the headers of what is carried may take, up to its transport header's end.
+fn room(c: &Carried) -> usize {
+    let tags = std::iter::successors(c.tags.as_deref(), |t| t.within.as_deref()).count();
+    c.shim.len() as usize + if c.eth.is_some() { 14 } else { 0 } + 4 * tags + 40 + 60
 }
 
 /// Tags in the frame of which [`HEADER_MAX`] has room with the longest headers.
@@ -158,9 +209,7 @@ fn icmp(w: &mut Writer<'_>, i: &Icmp) {
 /// Reads the headers that [`write`] wrote into the fields of the packet they are of.
 pub(crate) fn read_back(skb: &mut Skb, bytes: &[u8]) {
     let two = |at: usize| bytes.get(at..at + 2).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]));
-    let four = |at: usize| u32::from(two(at)) << 16 | u32::from(two(at + 2));
     let mac = |at: usize| bytes.get(at..at + 6).and_then(|b| <[u8; 6]>::try_from(b).ok()).unwrap_or_default();
-    let one = |at: usize| bytes.get(at).copied().unwrap_or(0);
     skb.eth = (mac(6), mac(0));
     if two(12) != skb.protocol() {
         (skb.l3, skb.l4) = (L3::Other(two(12)), L4::None);
@@ -182,37 +231,86 @@ pub(crate) fn read_back(skb: &mut Skb, bytes: &[u8]) {
         (skb.l3, skb.l4) = kept;
         return;
     }
-    let (l4_at, protocol_changed) = match &mut skb.l3 {
+    let end = read_network(&mut skb.l3, &mut skb.l4, bytes, 14);
+    if skb.rare().carried.is_some()
+        && let Some(carried) = skb.rare_mut().carried.as_deref_mut()
+    {
+        read_tunnelled(carried, bytes, end);
+    }
+}
+
+/// Reads what stands behind a tunnel's outer headers, as far as it was written and has no tags.
+fn read_tunnelled(c: &mut Carried, bytes: &[u8], at: usize) {
+    if HEADER_MAX - at < room(c) || c.tags.is_some() {
+        return;
+    }
+    let four = |at: usize| bytes.get(at..at + 4).map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]));
+    match &mut c.shim {
+        Shim::None => {}
+        Shim::Gre { csum, key, seq } => {
+            let mut word = at + 4 + if *csum { 4 } else { 0 };
+            for part in [key, seq].into_iter().flatten() {
+                *part = four(word);
+                word += 4;
+            }
+        }
+        Shim::Vxlan { vni } => *vni = four(at + 4) >> 8,
+    }
+    let mut at = at + c.shim.len() as usize;
+    if let Some((from, to)) = &mut c.eth {
+        let mac = |at: usize| bytes.get(at..at + 6).and_then(|b| <[u8; 6]>::try_from(b).ok());
+        (*to, *from) = (mac(at).unwrap_or_default(), mac(at + 6).unwrap_or_default());
+        at += 14;
+    }
+    let end = read_network(&mut c.l3, &mut c.l4, bytes, at);
+    if let Some(carried) = c.carried.as_deref_mut() {
+        read_tunnelled(carried, bytes, end);
+    }
+}
+
+/// Reads a network header at `at` and the transport header behind it; answers where that ends.
+fn read_network(l3: &mut L3, l4: &mut L4, bytes: &[u8], at: usize) -> usize {
+    let two = |at: usize| bytes.get(at..at + 2).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]));
+    let four = |at: usize| u32::from(two(at)) << 16 | u32::from(two(at + 2));
+    let mac = |at: usize| bytes.get(at..at + 6).and_then(|b| <[u8; 6]>::try_from(b).ok()).unwrap_or_default();
+    let one = |at: usize| bytes.get(at).copied().unwrap_or(0);
+    let (l4_at, protocol_changed) = match l3 {
         L3::Ipv4(h) => {
             let before = h.protocol;
-            (h.tos, h.id, h.frag_off, h.ttl, h.protocol) = (one(15), two(18), two(20), one(22), one(23));
-            (h.src, h.dst) = (four(26).into(), four(30).into());
-            (34, h.protocol != before)
+            (h.tos, h.id, h.frag_off) = (one(at + 1), two(at + 4), two(at + 6));
+            (h.ttl, h.protocol) = (one(at + 8), one(at + 9));
+            (h.src, h.dst) = (four(at + 12).into(), four(at + 16).into());
+            (at + 20, h.protocol != before)
         }
         L3::Ipv6(h) => {
             let before = h.next_header;
-            (h.traffic_class, h.flow_label) = ((four(14) >> 20) as u8, four(14) & 0xf_ffff);
-            (h.next_header, h.hop_limit) = (one(20), one(21));
+            (h.traffic_class, h.flow_label) = ((four(at) >> 20) as u8, four(at) & 0xf_ffff);
+            (h.next_header, h.hop_limit) = (one(at + 6), one(at + 7));
             let address = |at: usize| bytes.get(at..at + 16).and_then(|b| <[u8; 16]>::try_from(b).ok());
-            (h.src, h.dst) = (address(22).unwrap_or_default().into(), address(38).unwrap_or_default().into());
-            (54, h.next_header != before)
+            h.src = address(at + 8).unwrap_or_default().into();
+            h.dst = address(at + 24).unwrap_or_default().into();
+            (at + 40, h.next_header != before)
         }
         L3::Arp(a) => {
-            (a.op, a.sha, a.spa) = (two(20), mac(22), four(28).into());
-            (a.tha, a.tpa) = (mac(32), four(38).into());
-            return;
+            (a.op, a.sha, a.spa) = (two(at + 6), mac(at + 8), four(at + 14).into());
+            (a.tha, a.tpa) = (mac(at + 18), four(at + 24).into());
+            return at + 28;
         }
-        L3::Other(_) => return,
+        L3::Other(_) => return at,
     };
     if protocol_changed {
-        skb.l4 = L4::None;
+        *l4 = L4::None;
     }
-    match &mut skb.l4 {
+    match l4 {
         L4::Tcp(t) => {
             (t.sport, t.dport, t.seq, t.ack) = (two(l4_at), two(l4_at + 2), four(l4_at + 4), four(l4_at + 8));
             (t.flags.0, t.window) = (one(l4_at + 13), two(l4_at + 14));
+            l4_at + t.header_len() as usize
         }
-        L4::Udp(u) => (u.sport, u.dport) = (two(l4_at), two(l4_at + 2)),
+        L4::Udp(u) => {
+            (u.sport, u.dport) = (two(l4_at), two(l4_at + 2));
+            l4_at + 8
+        }
         L4::Icmp(i) => {
             (i.ty, i.code, i.id, i.seq) = (one(l4_at), one(l4_at + 1), two(l4_at + 4), two(l4_at + 6));
             if let IcmpBody::Neighbour { target, mac: option } = &mut i.body {
@@ -220,8 +318,9 @@ pub(crate) fn read_back(skb: &mut Skb, bytes: &[u8]) {
                 *target = octets.unwrap_or_default().into();
                 *option = option.map(|_| mac(l4_at + 26));
             }
+            l4_at + 8
         }
-        L4::None => {}
+        L4::None => l4_at,
     }
 }
 

@@ -4,6 +4,7 @@
 //! [`Tcp`], …) and turned into bytes on demand ([`Skb::header_bytes`]) for byte matches and captures;
 //! payload is a length, never contents.
 
+pub mod carried;
 pub mod dscp;
 mod frame;
 mod gso;
@@ -12,6 +13,7 @@ mod headers_bytes;
 pub mod pool;
 pub mod skb;
 
+pub use carried::{Carried, Shim};
 pub use gso::{Gso, Segment};
 pub use headers::{Arp, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
 pub use pool::{Extras, Pool};

@@ -1,5 +1,6 @@
 //! Spent packets, kept for reuse, and the account of those that are out.
 
+use crate::carried::Carried;
 use crate::headers::{L3, L4};
 use crate::skb::{Packet, Sender, Skb, TcNote};
 use penstock_model::{Handle, Time};
@@ -10,6 +11,8 @@ use std::collections::BTreeMap;
 #[derive(Default, Debug)]
 pub struct Pool {
     spent: Vec<Packet>,
+    /// Memory for what tunnels carry.
+    spare: Vec<Box<Carried>>,
     /// Made and not given back.
     lent: u64,
     /// Packets made before are not counted among the extras.
@@ -72,6 +75,14 @@ impl Pool {
         // A packet of another's making may be given back too: who asks for the count does without such.
         self.lent = self.lent.wrapping_sub(1);
         self.spent.push(packet);
+    }
+    /// Memory for what a tunnel carries.
+    pub fn carried(&mut self) -> Box<Carried> {
+        self.spare.pop().unwrap_or_default()
+    }
+    /// Takes such memory back.
+    pub fn free_carried(&mut self, memory: Box<Carried>) {
+        self.spare.push(memory);
     }
     /// Takes a packet back whose contents go on elsewhere: into the pool of another core.
     #[inline]

@@ -1,5 +1,6 @@
 //! The packet as the kernel carries it: `struct sk_buff` with what this project needs of it.
 
+use crate::carried::Carried;
 use crate::gso::{Gso, Segment};
 use crate::headers::{ETH_HLEN, ETH_P_ARP, ETH_P_IP, ETH_P_IPV6, L3, L4};
 use penstock_model::{Handle, Time};
@@ -160,6 +161,8 @@ pub struct Rare {
     pub realms: u32,
     /// Behind the tags that are in the frame, each of which the length counts: there are some only below one beside it.
     pub within: Option<Box<Tagged>>,
+    /// What it carries, where it is a tunnel's.
+    pub carried: Option<Box<Carried>>,
     /// The mark of its connection, where it has one and the machine has looked for it (for `connmark` and `ctinfo`).
     pub ct_mark: Option<u32>,
     /// What the machine knows of its connection (`skb->_nfct`), from the hook on where connections are tracked.
@@ -204,6 +207,7 @@ impl Rare {
         vlan: None,
         realms: 0,
         within: None,
+        carried: None,
         ct_mark: None,
         ct: None,
         inside: None,
@@ -462,11 +466,15 @@ impl Skb {
         let (vlan, within, datagram) = (rare.vlan, rare.within.take(), rare.datagram);
         //= linux v6.12 net/ipv4/tcp_offload.c tcp_gso_segment: on its way out the segments of one that is not trusted are counted.
         let gso = rare.gso.map(|gso| Gso { dodgy: false, ..gso });
+        let mut carried = rare.carried.take();
+        if let Some(carried) = &mut carried {
+            carried.hashed = false;
+        }
         if rare.kept_mark != 0 {
             self.mark = rare.kept_mark;
         }
-        self.tc.noted = vlan.is_some() || within.is_some() || datagram.is_some() || gso.is_some();
-        *rare = Rare { vlan, within, datagram, gso, ..Rare::NONE };
+        self.tc.noted = vlan.is_some() || within.is_some() || datagram.is_some() || gso.is_some() || carried.is_some();
+        *rare = Rare { vlan, within, datagram, gso, carried, ..Rare::NONE };
     }
 
     /// The ethertype.
@@ -541,7 +549,7 @@ impl Skb {
     }
 
     /// Writes the frame's headers (Ethernet, network, transport with options) as they stand on the wire and
-    /// returns their length; payload is not written. `out` must hold 134 bytes.
+    /// returns their length; payload is not written. Headers that a tunnel carries stand there too, as far as there is room.
     /// Checksums: the IPv4 header's is right, those of TCP and UDP are 0 (payload has no contents).
     pub fn header_bytes(&self, out: &mut [u8; HEADER_MAX]) -> usize {
         crate::headers_bytes::write(self, out)
@@ -556,8 +564,8 @@ impl Skb {
 /// Length of a VLAN tag in the frame, bytes.
 const VLAN_HLEN: u32 = 4;
 
-/// Longest headers there are: Ethernet 14, IPv4 20 (or IPv6 40), TCP 60, rounded up.
-pub const HEADER_MAX: usize = 134;
+/// Longest headers that are written: Ethernet 14, IPv6 40, UDP 8, a tunnel's own 16, and within it Ethernet 14, IPv6 40, TCP 60.
+pub const HEADER_MAX: usize = 192;
 
 #[cfg(test)]
 mod tests {
@@ -603,6 +611,7 @@ mod tests {
                 vlan: Some((8, 9)),
                 realms: 10,
                 within: Some(Box::new(Tagged { tci: 1, l3: L3::Other(2), l4: L4::None, within: None })),
+                carried: Some(Box::default()),
                 ct_mark: Some(12),
                 ct: Some(Tracked { id: Some(1), state: 2, reply: true }),
                 inside: Some([(1, 2), (3, 4)]),

@@ -76,7 +76,7 @@ pub struct Work {
 pub struct Orphan {
     /// Its [`Skb::flow`].
     pub flow: u32,
-    /// Its [`Skb::len`].
+    /// Its [`Skb::len`], as its socket sent it.
     pub len: u32,
     /// Length of what stands before its transport header: those of Ethernet and IP.
     pub header_len: u32,
@@ -253,8 +253,8 @@ impl Ledger {
     /// Whoever delays packets as a line does takes them off their socket's memory, which a line would not hold (`skb_orphan_partial`).
     pub(crate) fn orphan(&mut self, skb: &mut Skb) {
         if skb.iif <= LOOPBACK && skb.flow != 0 && skb.tc.role.set_orphan() {
-            let header_len = skb.headers_before_l4();
-            self.orphans.push(Orphan { flow: skb.flow, len: skb.len, header_len, l4: skb.l4 });
+            let (len, header_len, l4) = skb.as_sent();
+            self.orphans.push(Orphan { flow: skb.flow, len, header_len, l4: *l4 });
         }
     }
     /// Whether there are any.

@@ -57,6 +57,11 @@ pub struct Device {
 }
 
 impl Device {
+    /// `skb->len` as this device counts it, of a frame that is `len` bytes long with an Ethernet header.
+    #[inline]
+    pub const fn counted(&self, len: u32) -> u32 {
+        (len + self.hard_header_len).saturating_sub(14)
+    }
     /// `psched_mtu`: MTU and link header.
     pub const fn psched_mtu(&self) -> u32 {
         self.mtu + self.hard_header_len

@@ -231,7 +231,7 @@ impl Tree {
     /// Takes a packet from the network layer: `__dev_xmit_skb`. Sets its `pkt_len`.
     #[inline]
     pub fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
-        packet.pkt_len = packet.initial_pkt_len();
+        packet.pkt_len = self.device.counted(packet.initial_pkt_len());
         if self.device.kernel >= Kernel::V7_2
             && let Some(gso) = packet.gso()
             && gso.dodgy
@@ -268,7 +268,7 @@ impl Tree {
         if self.ingress.is_some() || self.device.is_multiqueue() {
             return false;
         }
-        packet.pkt_len = packet.initial_pkt_len();
+        packet.pkt_len = self.device.counted(packet.initial_pkt_len());
         packet.queued = now;
         (packet.tc.at_ingress, packet.tc.dev) = (false, self.device.ifindex);
         self.root.pass_by(packet, now)

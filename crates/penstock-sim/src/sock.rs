@@ -301,7 +301,8 @@ impl Owed {
         let own = packet.iif <= LOOPBACK && !(role.is_copy() && role.is_orphan());
         let flow = if own { packet.flow } else { 0 };
         let part = if role.is_orphan() { Owing::Place } else { Owing::Both };
-        Owed { part, ..Owed::by(flow, packet.len, packet.headers_before_l4(), &packet.l4) }
+        let (len, headers, l4) = packet.as_sent();
+        Owed { part, ..Owed::by(flow, len, headers, l4) }
     }
     /// What comes free of a packet that a qdisc has orphaned.
     pub(crate) fn to(orphan: Orphan) -> Owed {

@@ -10,7 +10,7 @@ use penstock_lang::token::Line;
 use penstock_model::{Kernel, Time};
 
 /// Modules besides those of qdiscs, classifiers, actions and ematches.
-const MODULES: [&str; 62] = [
+const MODULES: [&str; 65] = [
     "8021q",
     "act_bpf",
     "act_connmark",
@@ -56,7 +56,9 @@ const MODULES: [&str; 62] = [
     "ip6_tables",
     "ip6table_filter",
     "ip6table_mangle",
+    "ip_gre",
     "ip_tables",
+    "ipip",
     "iptable_filter",
     "iptable_mangle",
     "iptable_nat",
@@ -66,6 +68,7 @@ const MODULES: [&str; 62] = [
     "nf_nat",
     "nf_tables",
     "sch_ingress",
+    "sit",
     "tcp_cubic",
     "tun",
     "veth",

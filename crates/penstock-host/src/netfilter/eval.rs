@@ -2,7 +2,7 @@
 //!
 //! Follows: linux v6.12 `ip_tables.c` `ipt_do_table`, `ip_packet_match`; `xt_tcpudp.c`, `xt_mark.c`,
 //! `xt_multiport.c`, `xt_dscp.c`, `xt_length.c`, `xt_limit.c`, `xt_conntrack.c`, `xt_connmark.c`, `xt_connbytes.c`,
-//! `xt_iprange.c`, `xt_addrtype.c`, `xt_statistic.c`, `xt_u32.c`, `xt_DSCP.c`, `xt_CLASSIFY.c`, `xt_HL.c`.
+//! `xt_iprange.c`, `xt_addrtype.c`, `xt_statistic.c`, `xt_u32.c`, `xt_DSCP.c`, `xt_CLASSIFY.c`, `xt_HL.c`; `TCPMSS` is `mss`'s.
 
 use super::conntrack::{Tracking, status};
 use super::nat;
@@ -212,6 +212,11 @@ impl TableState {
                 Step::Edit(edit) => change(edit, skb, way),
                 Step::Notrack => Way::untrack(skb),
                 Step::Nat(nat) => return nat.apply(skb, way),
+                Step::Mss(mss) => {
+                    if !mss.target(skb, way) {
+                        return Fate::Drop;
+                    }
+                }
                 Step::None => {}
             }
         }

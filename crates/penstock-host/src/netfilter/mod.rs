@@ -13,6 +13,7 @@ mod check;
 pub(crate) mod conntrack;
 mod eval;
 mod ipchains;
+mod mss;
 mod nat;
 pub mod nft;
 mod report;

@@ -1,6 +1,7 @@
 //! What of the rules does nothing to packets here that it does in Linux, in sentences. LOG and its kin do nothing to them there either.
 
 use super::Netfilter;
+use super::mss::Mss;
 use super::nat::Nat;
 use penstock_lang::iptables::{Family, Match, Table, Target};
 use std::collections::BTreeSet;
@@ -24,6 +25,7 @@ impl Netfilter {
                     }
                     match &rule.target {
                         Target::Plain(p) if Nat::of_target(p, family).is_some() => {}
+                        Target::Plain(p) if Mss::of_target(p).is_some() => {}
                         Target::Plain(p) if p.name == "NFQUEUE" => {
                             out.insert(format!(
                                 "{tool} -j NFQUEUE: no program listens; packets are dropped, or pass by with --queue-bypass"

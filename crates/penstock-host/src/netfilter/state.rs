@@ -1,6 +1,7 @@
 //! A table as it stands: its chains, and what a packet needs beside each rule.
 
 use super::Hook;
+use super::mss::Mss;
 use super::nat::Nat;
 use penstock_lang::iptables::{
     Chain, Counted, Edit, Family, Match, Rule, Table, Target, Verdict, reject_names,
@@ -20,6 +21,7 @@ pub(super) enum Step {
     Reject(Option<u8>),
     Notrack,
     Nat(Nat),
+    Mss(Mss),
 }
 
 /// What a match remembers between packets.
@@ -132,7 +134,10 @@ impl TableState {
                 true => Verdict::Accept,
                 false => Verdict::Drop,
             }),
-            Target::Plain(p) => Nat::of_target(p, self.family).map_or(Step::None, Step::Nat),
+            Target::Plain(p) => match Mss::of_target(p) {
+                Some(mss) => Step::Mss(mss),
+                None => Nat::of_target(p, self.family).map_or(Step::None, Step::Nat),
+            },
         }
     }
 }

@@ -211,6 +211,11 @@ impl Host {
             return;
         }
         let at = match hop.neigh {
+            0 if !device.has_header_of_ethernet() => {
+                packet.eth = ([0; 6], [0; 6]);
+                self.xmit(oif, packet, cx);
+                return;
+            }
             0 => {
                 let at = self.neigh.find_or_create(oif, hop.next.into(), cx.now);
                 self.six.fib.note_neigh(h.dst, hop.next, at);

@@ -2,11 +2,11 @@
 //!
 //! Follows: iproute2 6.1.0 `ip/iplink.c` `iplink_parse`, `iplink_modify`, `iplink_prop_mod`, `ip/link_veth.c`, `iplink_vlan.c`,
 //! `iplink_macvlan.c`.
-//! Differs: the options of kinds other than veth, vlan and macvlan are kept as words, unchecked; virtual functions and XDP are
+//! Differs: the options of kinds other than veth, vlan, macvlan, vxlan and tunnels are kept as words, unchecked; virtual functions and XDP are
 //! refused.
 
 use super::words::{Parsed, Words, is_altifname, is_ifname, matches, number};
-use super::{Command, Failure, LinkFilter};
+use super::{Command, Failure, LinkFilter, TunnelSet, TunnelWords, VxlanSet};
 
 /// What is done with a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -45,6 +45,12 @@ pub enum LinkData {
     Macvlan(String),
     /// `veth … peer`: the other end as its words describe it.
     Peer(Box<LinkRequest>),
+    /// `ipip`, `sit`, `gre`, `gretap`: what the words say.
+    Tunnel(Box<TunnelWords>),
+    /// The same: what a device is set to.
+    TunnelSet(Box<TunnelSet>),
+    /// `vxlan`.
+    Vxlan(Box<VxlanSet>),
     /// Words of a kind whose options are kept as they are.
     Words(Vec<String>),
 }
@@ -330,6 +336,8 @@ impl Words<'_> {
                 "veth" => self.veth_words(verb)?,
                 "vlan" => self.vlan_words()?,
                 "macvlan" | "macvtap" => self.macvlan_words(&kind)?,
+                "ipip" | "sit" | "gre" | "gretap" => self.tunnel_words(&kind)?,
+                "vxlan" => self.vxlan_words()?,
                 _ => LinkData::Words(std::iter::from_fn(|| self.next()).collect()),
             };
         }

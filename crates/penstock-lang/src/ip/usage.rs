@@ -21,7 +21,7 @@ pub(super) const LINK: &str = "Usage: ip link add [link DEV | parentdev NAME] [ 
 		[ netns NAME ] [ master DEVICE ] [ nomaster ] [ alias TEXT ] [ promisc { on | off } ]
 	ip link show [ DEVICE | group GROUP ] [up] [master DEV] [type TYPE] [nomaster]
 	ip link property { add | del } dev DEVICE [ altname NAME .. ]
-TYPE := { bond | bridge | dummy | ifb | macvlan | veth | vlan | vxlan }
+TYPE := { bond | bridge | dummy | gre | gretap | ifb | ipip | macvlan | sit | veth | vlan | vxlan }
 ";
 pub(super) const ROUTE: &str = "Usage: ip route { list | flush } SELECTOR
        ip route get ADDRESS [ from ADDRESS ] [ oif STRING ] [ mark NUMBER ] [ tos TOS ]

@@ -179,22 +179,26 @@ impl Parser {
         Ok(Statement::Nat(out))
     }
 
-    /// `tcp option maxseg size set rt mtu`, kept and shown.
+    /// `tcp option maxseg size set rt mtu`, or a number.
     pub(super) fn option(&mut self) -> Parsed<Statement> {
         let pos = self.pos();
-        let mut words = Vec::new();
-        while !self.at_end() && !self.is_word("comment") {
+        let help = "tcp option maxseg size set rt mtu is understood here, or a number";
+        let fault = || Fault::new(pos, "syntax error, unexpected option", help);
+        for known in ["tcp", "option", "maxseg", "size", "set"] {
             match self.next() {
-                Token::Word(w) | Token::Number(w) => words.push(w),
-                _ => break,
+                Token::Word(word) if word == known => {}
+                _ => return Err(fault()),
             }
         }
-        let known = ["tcp", "option", "maxseg", "size", "set"];
-        if words.len() < 6 || words[..5] != known {
-            let help = "tcp option maxseg size set rt mtu is understood here, or a number";
-            return Err(Fault::new(pos, "syntax error, unexpected option", help));
-        }
-        Ok(Statement::Other(words.join(" ")))
+        let size = match self.next() {
+            Token::Word(word) if word == "rt" && self.is_word("mtu") => {
+                self.next();
+                "rt mtu".to_owned()
+            }
+            Token::Number(bytes) if bytes.parse::<u16>().is_ok() => bytes,
+            _ => return Err(fault()),
+        };
+        Ok(Statement::Other(format!("tcp option maxseg size set {size}")))
     }
 }
 

@@ -335,7 +335,7 @@ pub enum Statement {
     Log(String),
     /// `masquerade`, `snat`, `dnat`, `redirect`: kept and shown.
     Nat(String),
-    /// `tcp option maxseg size set …` and others that are kept and shown.
+    /// `tcp option maxseg size set …`, as it is written back.
     Other(String),
 }
 

@@ -93,7 +93,7 @@ struct Keys {
 impl Keys {
     /// `skb_flow_dissect_flow_keys`; 2.6.35 looks at the last 32 bits of an IPv6 address.
     fn of(skb: &Skb, kernel: Kernel) -> Keys {
-        let (l3, l4) = skb.innermost();
+        let (l3, l4) = skb.dissected();
         let ports = match l4 {
             L4::Tcp(tcp) => (tcp.sport, tcp.dport),
             L4::Udp(udp) => (udp.sport, udp.dport),

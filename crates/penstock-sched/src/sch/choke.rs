@@ -68,7 +68,7 @@ struct Flow {
 
 impl Flow {
     fn of(skb: &Skb) -> Flow {
-        let (l3, l4) = skb.innermost();
+        let (l3, l4) = skb.dissected();
         let ports = |whole: bool| match l4 {
             L4::Tcp(t) if whole => (t.sport, t.dport),
             L4::Udp(u) if whole => (u.sport, u.dport),

@@ -287,7 +287,7 @@ impl Net {
     #[cold]
     pub(crate) fn dropped_at_home(&mut self, host: u32, packet: &Packet) {
         let owed = Owed::of(packet);
-        if let L4::Tcp(tcp) = &packet.l4
+        if let L4::Tcp(tcp) = packet.as_sent().2
             && owed.tcp_payload > 0
             && let Some((flow, part)) = untag(owed.flow)
         {

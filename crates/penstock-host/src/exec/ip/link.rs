@@ -139,6 +139,8 @@ impl Host {
             return Err(errno(ERANGE));
         }
         self.check_kind(r, &kind, lower)?;
+        let in_space = |host: &mut Host| host.check_tunnel(&kind, &r.data);
+        self.in_space(space.unwrap_or(self.space), in_space).unwrap_or(Ok(()))?;
         if kind == "veth" {
             // The peer comes first.
             let in_peer = |host: &mut Host| {
@@ -179,10 +181,6 @@ impl Host {
                         if r.mtu.is_none() {
                             device.mtu = mtu;
                         }
-                    }
-                    let over = matches!(&r.data, LinkData::Words(words) if words.iter().any(|w| w == "dev"));
-                    if kind == "vxlan" && over && r.mtu.is_none() {
-                        host.devices[ifindex].mtu = 1450;
                     }
                     Ok(ifindex)
                 })
@@ -276,8 +274,7 @@ impl Host {
         }
         let ifindex = self.new_device(&name, kind, r.index);
         let kernel = self.kernel;
-        let Host { devices, drops, acts, .. } = self;
-        let device = &mut devices[ifindex];
+        let device = &mut self.devices[ifindex];
         device.lower = lower;
         device.data = match &r.data {
             LinkData::Peer(_) => LinkData::None,
@@ -302,7 +299,9 @@ impl Host {
         }
         device.group = r.group.unwrap_or(0);
         device.flags = device.flags & !(r.change & !UP) | r.flags & r.change & !UP;
-        device.refresh_tree(kernel, now, drops, acts);
+        self.become_tunnel(ifindex, &r.data, mtu.is_some(), true);
+        let Host { devices, drops, acts, .. } = self;
+        devices[ifindex].refresh_tree(kernel, now, drops, acts);
         if let Some(vlan) = vlan {
             self.devices.tag(ifindex, vlan);
         }
@@ -351,7 +350,10 @@ impl Host {
         self.check_settings(r)?;
         if let Some(kind) = r.kind.as_deref().filter(|k| !k.ends_with("_slave"))
             && (kind != self.devices[ifindex].class.kind || !matches!(r.data, LinkData::None))
-            && !matches!(kind, "bridge" | "vlan" | "bond" | "vxlan" | "macvlan")
+            && !matches!(
+                kind,
+                "bridge" | "vlan" | "bond" | "vxlan" | "macvlan" | "ipip" | "sit" | "gre" | "gretap"
+            )
         {
             return Err(errno(KernelError::EOPNOTSUPP));
         }
@@ -377,8 +379,8 @@ impl Host {
         }
         if let Some(mtu) = r.mtu {
             let mtu = u32::try_from(mtu).unwrap_or(u32::MAX);
-            let class = self.devices[ifindex].class;
-            self.check_mtu(mtu, class.min_mtu, class.max_mtu)?;
+            let (least, most) = self.devices[ifindex].mtu_bounds();
+            self.check_mtu(mtu, least, most)?;
             self.set_mtu(ifindex, mtu, now).map_err(|e| ip::refused(&e))?;
             if let Some(b) = self.devices[ifindex].bridge.as_deref_mut() {
                 b.own_mtu = self.kernel != Kernel::V2_6_35;
@@ -419,6 +421,17 @@ impl Host {
         }
         if let Some(mode) = r.addr_gen_mode.and_then(GenMode::of) {
             self.set_addr_gen_mode(ifindex, mode);
+        }
+        match &r.data {
+            LinkData::Tunnel(words) if r.kind.as_deref() == Some(self.devices[ifindex].class.kind) => {
+                self.change_tunnel(ifindex, words, r.mtu.is_some(), now)?;
+            }
+            LinkData::Tunnel(_) => return Err(errno(KernelError::EOPNOTSUPP)),
+            LinkData::Vxlan(_) => {
+                let text = "ip link set … type vxlan: what a vxlan was made with stays here; delete it and add it anew";
+                return Err(says(255, text));
+            }
+            _ => {}
         }
         if let LinkData::Words(words) = &r.data {
             match r.kind.as_deref() {
@@ -516,6 +529,10 @@ impl Host {
     /// A device as listings show it.
     pub(crate) fn link_view(&self, ifindex: u32, now: Time) -> LinkView {
         let d = &self.devices[ifindex];
+        let at = d.tunnel.as_ref().map(|t| match self.devices.get(t.link) {
+            Some(l) => LinkRef::Here(l.name.clone(), l.up),
+            None => LinkRef::None,
+        });
         let link = d.lower.map(|lower| match lower.space == self.space {
             true => match self.devices.get(lower.ifindex) {
                 Some(l) => LinkRef::Here(l.name.clone(), l.up),
@@ -523,6 +540,10 @@ impl Host {
             },
             false => LinkRef::Away(lower.ifindex),
         });
+        let link = link.or(at);
+        let ends = d.tunnel.as_ref().filter(|_| !d.has_header_of_ethernet());
+        let ends = ends.map(|t| (t.set.local, t.set.remote));
+        let (min_mtu, max_mtu) = d.mtu_bounds();
         let away = d.lower.filter(|lower| lower.space != self.space);
         let link_netns = away.and_then(|lower| {
             let id = self.space_numbers.iter().find(|n| n.0 == lower.space)?.1;
@@ -550,15 +571,18 @@ impl Host {
             group: d.group,
             qlen: d.tx_queue_len,
             loopback: d.loopback,
+            link_type: d.class.link_type,
             mac: d.mac,
+            ends,
+            errors: [d.errors.rx, d.errors.rx_frame, d.errors.tx, d.errors.carrier, d.errors.collisions],
             link_netns,
             alias: d.alias.clone(),
             altnames: d.altnames.clone(),
             details: Details {
                 promiscuity: u32::from(d.flags & PROMISC != 0),
                 allmulti: u32::from(d.flags & ALLMULTI != 0),
-                min_mtu: d.class.min_mtu,
-                max_mtu: d.class.max_mtu,
+                min_mtu,
+                max_mtu,
                 kind: if d.loopback { String::new() } else { d.class.kind.to_owned() },
                 data: d.data.clone(),
                 slave_kind: master.map_or_else(String::new, |m| m.class.kind.to_owned()),

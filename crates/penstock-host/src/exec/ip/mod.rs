@@ -11,6 +11,7 @@ mod netns;
 mod route;
 mod rule;
 mod tables;
+mod tunnel;
 
 use super::{Files, Ran};
 use crate::{Host, Output};
@@ -149,6 +150,8 @@ impl Host {
             Command::NeighShow(filter, form) => self.neigh_show(&filter, form, now),
             Command::Neigh(verb, spec) => self.neigh_change(verb, &spec, now),
             Command::NeighFlush(filter) => self.neigh_flush_some(&filter),
+            Command::Tunnel(request) => self.tunnel_request(&request, now),
+            Command::TunnelShow(name, form) => self.tunnel_show(name.as_deref(), form),
             Command::Netns(..) | Command::Batch(..) => Ok(String::new()),
         }
     }

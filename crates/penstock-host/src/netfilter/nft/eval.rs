@@ -2,6 +2,7 @@
 
 use super::super::Fate;
 use super::super::eval::{Ip, Way, limit, packet_type, ports, set_tos, set_ttl};
+use super::super::mss::Mss;
 use super::super::nat::Nat;
 use super::super::state::Memory;
 use super::{Ruleset, TableState};
@@ -144,7 +145,11 @@ impl TableState {
                 None | Some(Fate::Accept) => Step::Verdict(Verdict::Accept),
                 Some(fate) => Step::Fate(fate),
             }),
-            Statement::Log(_) | Statement::Other(_) => Some(Step::Next),
+            Statement::Other(text) => match Mss::of_statement(text) {
+                Some(mss) => mss.statement(skb, way).then_some(Step::Next),
+                None => Some(Step::Next),
+            },
+            Statement::Log(_) => Some(Step::Next),
         }
     }
 

@@ -9,6 +9,7 @@ mod eval;
 mod list;
 
 use super::Hook;
+use super::mss::Mss;
 use super::nat::Nat;
 use super::state::Memory;
 use penstock_lang::iptables;
@@ -155,7 +156,7 @@ impl Ruleset {
                 Statement::Nat(text) if Nat::of_statement(text).is_none() => {
                     out.push(format!("nft {text}: this translation is not simulated"));
                 }
-                Statement::Other(text) => {
+                Statement::Other(text) if Mss::of_statement(text).is_none() => {
                     out.push(format!("nft {text}: not simulated; packets go on as they are"));
                 }
                 Statement::Match(e, ..) if asks_owner(e) => {

@@ -4,6 +4,7 @@ use super::{AddressView, addr, mac_text};
 use crate::ip::{Family, Form, LinkData, LinkFilter};
 use crate::show::Out;
 use penstock_model::Kernel;
+use std::net::Ipv4Addr;
 
 /// The device behind a device, as its name shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -12,6 +13,8 @@ pub enum LinkRef {
     Here(String, bool),
     /// In another: its index.
     Away(u32),
+    /// A tunnel's, which has none.
+    None,
 }
 
 /// A namespace as a listing names it.
@@ -73,8 +76,12 @@ pub struct LinkView {
     pub qlen: u32,
     /// Whether it is `lo`.
     pub loopback: bool,
+    /// What it is on (`link/…`): `ether`, `loopback`, `ipip`, `gre`, `sit`, `none`.
+    pub link_type: &'static str,
     /// Hardware address.
     pub mac: [u8; 6],
+    /// This end and the other one of a tunnel.
+    pub ends: Option<(Ipv4Addr, Ipv4Addr)>,
     /// The namespace the device behind it is in.
     pub link_netns: Option<NetnsRef>,
     /// `alias`.
@@ -87,9 +94,14 @@ pub struct LinkView {
     pub rx: (u64, u64, u64),
     /// Sent: bytes, packets, dropped.
     pub tx: (u64, u64, u64),
+    /// Errors: received, of these frames; sent, of these without a way (`carrier`), in circles (`collsns`).
+    pub errors: [u64; 5],
     /// Addresses in the order the kernel gives them.
     pub addresses: Vec<AddressView>,
 }
+
+/// `IFF_POINTOPOINT`.
+const POINTOPOINT: u32 = 0x10;
 
 /// `IFF_*` in the order they are printed.
 const FLAGS: [(&str, u32); 18] = [
@@ -151,6 +163,8 @@ fn name(out: &mut Out, l: &LinkView, width: usize, after: &str) -> bool {
                 shown = format!("{}@if{index}", l.name);
             }
         }
+        Some(LinkRef::None) if !out.is_json() => shown = format!("{}@NONE", l.name),
+        Some(LinkRef::None) => out.null("link", format_args!("")),
         None => {}
     }
     out.string("ifname", &l.name, format_args!("{shown:<width$}{after}"));
@@ -223,7 +237,11 @@ fn brief(out: &mut Out, l: &LinkView, filter: &LinkFilter, wanted: &[&AddressVie
         }
         out.close_array();
     } else {
-        let mac = mac_text(&l.mac);
+        let mac = match l.ends {
+            Some((local, _)) => local.to_string(),
+            None if l.link_type == "none" => String::new(),
+            None => mac_text(&l.mac),
+        };
         out.string("address", &mac, format_args!("{mac} "));
         flags(out, l, down);
     }
@@ -259,11 +277,22 @@ fn device(out: &mut Out, l: &LinkView, filter: &LinkFilter, form: Form) {
     let all = links || matches!(filter.family, Family::Any | Family::Link) && filter.to.is_none();
     if all || form.details {
         out.nl();
-        let (kind, brd) = if l.loopback { ("loopback", [0; 6]) } else { ("ether", [0xff; 6]) };
-        let (mac, brd) = (mac_text(&l.mac), mac_text(&brd));
+        let kind = l.link_type;
         out.string("link_type", kind, format_args!("    link/{kind} "));
-        out.string("address", &mac, format_args!("{mac}"));
-        out.string("broadcast", &brd, format_args!(" brd {brd}"));
+        if let Some((local, remote)) = l.ends {
+            let (local, remote) = (local.to_string(), remote.to_string());
+            let between = if l.flags & POINTOPOINT != 0 { "peer" } else { "brd" };
+            out.string("address", &local, format_args!("{local}"));
+            if l.flags & POINTOPOINT != 0 {
+                out.json_bool("link_pointtopoint", true);
+            }
+            out.string("broadcast", &remote, format_args!(" {between} {remote}"));
+        } else if kind != "none" {
+            let brd = if l.loopback { [0; 6] } else { [0xff; 6] };
+            let (mac, brd) = (mac_text(&l.mac), mac_text(&brd));
+            out.string("address", &mac, format_args!("{mac}"));
+            out.string("broadcast", &brd, format_args!(" brd {brd}"));
+        }
     }
     match (&l.link_netns, out.is_json()) {
         (Some(NetnsRef::Named(_, id) | NetnsRef::Number(id)), true) => {
@@ -309,7 +338,7 @@ fn details(out: &mut Out, d: &Details, links: bool) {
         if !d.kind.is_empty() {
             out.nl();
             out.string("info_kind", &d.kind, format_args!("    {} ", d.kind));
-            data(out, &d.data);
+            data(out, &d.data, &d.kind);
         }
         if !d.slave_kind.is_empty() {
             out.nl();
@@ -333,7 +362,7 @@ fn details(out: &mut Out, d: &Details, links: bool) {
     }
 }
 
-fn data(out: &mut Out, data: &LinkData) {
+fn data(out: &mut Out, data: &LinkData, kind: &str) {
     match data {
         LinkData::Vlan { id, protocol, flags, ingress, egress } => {
             out.open_object(Some("info_data"));
@@ -379,6 +408,8 @@ fn data(out: &mut Out, data: &LinkData) {
             out.num("usedbcqueuelen", 1000, format_args!("usedbcqueuelen 1000 "));
             out.close_object();
         }
+        LinkData::TunnelSet(set) => super::tunnel::data(out, set, kind),
+        LinkData::Vxlan(set) => super::tunnel::vxlan(out, set),
         _ => {}
     }
 }
@@ -408,30 +439,40 @@ fn stats(out: &mut Out, l: &LinkView, form: Form) {
         let more = form.stats > 1;
         let rx_errors = ["length_errors", "crc_errors", "frame_errors", "fifo_errors", "missed_errors"];
         let tx_errors = ["aborted_errors", "fifo_errors", "window_errors", "heartbeat_errors"];
-        for (key, v, last, errors) in [
-            ("rx", l.rx, ["over_errors", "multicast"], rx_errors.as_slice()),
-            ("tx", l.tx, ["carrier_errors", "collisions"], tx_errors.as_slice()),
+        let [rx_all, frame, tx_all, carrier, collisions] = l.errors;
+        for (key, v, last, errors, all, two) in [
+            ("rx", l.rx, ["over_errors", "multicast"], rx_errors.as_slice(), rx_all, [0, 0]),
+            (
+                "tx",
+                l.tx,
+                ["carrier_errors", "collisions"],
+                tx_errors.as_slice(),
+                tx_all,
+                [carrier, collisions],
+            ),
         ] {
             out.open_object(Some(key));
             for (name, value) in [
                 ("bytes", v.0),
                 ("packets", v.1),
-                ("errors", 0),
+                ("errors", all),
                 ("dropped", v.2),
-                (last[0], 0),
-                (last[1], 0),
+                (last[0], two[0]),
+                (last[1], two[1]),
             ] {
                 out.json_num(name, value);
             }
             for name in errors.iter().filter(|_| more) {
-                out.json_num(name, 0);
+                out.json_num(name, if *name == "frame_errors" { frame } else { 0 });
             }
             out.close_object();
         }
         out.close_object();
         return;
     }
-    let rows = [[l.rx.0, l.rx.1, 0, l.rx.2, 0, 0], [l.tx.0, l.tx.1, 0, l.tx.2, 0, 0]];
+    let [rx_all, frame, tx_all, carrier, collisions] = l.errors;
+    let rows =
+        [[l.rx.0, l.rx.1, rx_all, l.rx.2, 0, 0], [l.tx.0, l.tx.1, tx_all, l.tx.2, carrier, collisions]];
     // Columns are as wide as their widest number, and no narrower than their headings.
     let least = [10, 7, 6, 7, 7, 7];
     let width = |i: usize| {
@@ -469,7 +510,8 @@ fn stats(out: &mut Out, l: &LinkView, form: Form) {
             out.nl();
             out.text_only(format_args!("    {:>1$} ", "", width(0)));
             for i in 1..6 {
-                out.text_only(format_args!("{:>1$} ", 0, width(i)));
+                let count = if row == 0 && i == 3 { frame } else { 0 };
+                out.text_only(format_args!("{count:>0$} ", width(i)));
             }
         }
     }

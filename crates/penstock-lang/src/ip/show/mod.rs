@@ -7,11 +7,13 @@ mod addr;
 mod link;
 mod neigh;
 mod route;
+mod tunnel;
 
 pub use addr::AddressView;
 pub use link::{Details, LinkRef, LinkView, NetnsRef, links};
 pub use neigh::{NeighView, neighbours, netns, netns_ids};
 pub use route::{NextHopView, RouteView, RuleView, routes, rules};
+pub use tunnel::tunnels;
 
 /// Bytes in hexadecimal with colons between.
 fn mac_text(mac: &[u8]) -> String {

@@ -26,7 +26,10 @@ impl Key {
     /// `skb_get_hash_perturb`.
     #[inline]
     pub(crate) fn hash(&self, skb: &Skb) -> u32 {
-        let (l3, l4) = skb.innermost();
+        self.of_headers(skb.dissected())
+    }
+    #[inline]
+    fn of_headers(&self, (l3, l4): (&L3, &L4)) -> u32 {
         let ports = |protocol: u8, whole: bool| match l4 {
             L4::Tcp(t) if whole => (protocol, t.sport, t.dport),
             L4::Udp(u) if whole => (protocol, u.sport, u.dport),
@@ -71,7 +74,7 @@ impl Key {
         if skb.rare().hash != 0 {
             return skb.rare().hash;
         }
-        let hash = self.hash(skb);
+        let hash = self.of_headers(skb.hashed());
         match skb.sender.rehashed {
             0 => hash,
             times => self.hash_word(hash ^ u32::from(times)),
@@ -81,7 +84,7 @@ impl Key {
     /// `flow_hash_from_keys` of one address alone: of the source, and of the destination. Where there are no addresses: 0.
     //= linux v6.12 net/sched/sch_cake.c cake_hash
     pub(crate) fn hosts(&self, skb: &Skb) -> [u32; 2] {
-        let (l3, l4) = skb.innermost();
+        let (l3, l4) = skb.dissected();
         //= linux v6.12 net/core/flow_dissector.c __skb_flow_dissect_gre: what stands behind GRE's header counts as the kind of packet, here nothing known.
         let kind = match (l3, l4) {
             (L3::Ipv4(h), L4::None) if h.protocol == GRE => 0,

@@ -1,6 +1,6 @@
 //! A frame as a capture has it: the headers with their checksums, and a payload of zeros.
 
-use crate::headers::{ETH_HLEN, IcmpBody, L3, L4, Quoted, ipproto};
+use crate::headers::{IcmpBody, L3, L4, Quoted, ipproto};
 use crate::skb::{HEADER_MAX, Skb};
 use std::net::IpAddr;
 
@@ -14,9 +14,7 @@ impl Skb {
     pub fn frame_bytes(&self, snap: usize, out: &mut Vec<u8>) -> usize {
         let mut head = [0; HEADER_MAX];
         let written = self.header_bytes(&mut head);
-        let tags = self.tags_in_frame();
-        let network = ETH_HLEN as usize + TAG * tags;
-        let (l3, l4) = self.innermost();
+        let (l3, l4, network) = self.last_headers();
         let transport = network
             + match l3 {
                 L3::Ipv4(_) => 20,

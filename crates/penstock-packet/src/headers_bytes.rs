@@ -1,7 +1,8 @@
 //! From header fields to the bytes on the wire (RFC 791, 8200, 826, 9293, 768, 792).
 
-use crate::headers::{Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp};
+use crate::headers::{ETH_HLEN, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp};
 use crate::skb::{HEADER_MAX, Skb, Tagged, ethertype};
+use crate::wrap::Head;
 
 struct Writer<'a> {
     out: &'a mut [u8; HEADER_MAX],
@@ -9,9 +10,12 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    /// As many as there is room for.
     fn bytes(&mut self, bytes: &[u8]) {
-        self.out[self.at..self.at + bytes.len()].copy_from_slice(bytes);
-        self.at += bytes.len();
+        let room = &mut self.out[self.at..];
+        let fit = bytes.len().min(room.len());
+        room[..fit].copy_from_slice(&bytes[..fit]);
+        self.at += fit;
     }
     fn u8(&mut self, v: u8) {
         self.bytes(&[v]);
@@ -30,14 +34,9 @@ pub(crate) fn write(skb: &Skb, out: &mut [u8; HEADER_MAX]) -> usize {
     w.bytes(&skb.eth.1);
     w.bytes(&skb.eth.0);
     w.u16(skb.protocol());
-    let (mut l3, mut l4, mut within) = (&skb.l3, &skb.l4, &skb.rare().within);
-    let mut network_len = skb.network_len();
-    for _ in 0..TAGS_MAX {
-        let Some(tagged) = within else { break };
-        (l3, l4, within) = (&tagged.l3, &tagged.l4, &tagged.within);
-        w.u16(tagged.tci);
-        w.u16(ethertype(l3));
-        network_len = network_len.saturating_sub(4);
+    let (mut l3, mut l4, mut network_len) = (&skb.l3, &skb.l4, skb.network_len());
+    if skb.is_noted() {
+        (l3, l4, network_len) = shims(&mut w, skb, network_len);
     }
     let l4_len = match l3 {
         L3::Ipv4(h) => {
@@ -74,8 +73,32 @@ pub(crate) fn write(skb: &Skb, out: &mut [u8; HEADER_MAX]) -> usize {
     w.at
 }
 
-/// Tags in the frame of which [`HEADER_MAX`] has room with the longest headers.
-const TAGS_MAX: usize = 5;
+/// What stands between the Ethernet header and the last network header, which is answered with its transport header and the bytes from it on.
+fn shims<'a>(w: &mut Writer<'_>, skb: &'a Skb, mut network_len: u32) -> (&'a L3, &'a L4, u32) {
+    let rare = skb.rare();
+    let (mut l3, mut l4) = (&skb.l3, &skb.l4);
+    let (mut within, mut wrapped) = (&rare.within, &rare.wrapped);
+    loop {
+        while let Some(tagged) = within {
+            (l3, l4, within) = (&tagged.l3, &tagged.l4, &tagged.within);
+            w.u16(tagged.tci);
+            w.u16(ethertype(l3));
+            network_len = network_len.saturating_sub(4);
+        }
+        let Some(more) = wrapped else { return (l3, l4, network_len) };
+        (l3, l4, within, wrapped) = (&more.l3, &more.l4, &more.within, &more.wrapped);
+        network_len = network_len.saturating_sub(more.head.frame_len());
+        match &more.head {
+            Head::Mpls(entry) => w.u32(*entry),
+            Head::Ife { meta, len, eth } => {
+                w.bytes(meta.get(..usize::from(*len)).unwrap_or(meta));
+                w.bytes(&eth.1);
+                w.bytes(&eth.0);
+                w.u16(ethertype(l3));
+            }
+        }
+    }
+}
 
 fn ipv4(w: &mut Writer<'_>, h: &Ipv4, total: u16) {
     let start = w.at;
@@ -89,6 +112,9 @@ fn ipv4(w: &mut Writer<'_>, h: &Ipv4, total: u16) {
     w.u16(0);
     w.bytes(&h.src.octets());
     w.bytes(&h.dst.octets());
+    if w.at - start < 20 {
+        return;
+    }
     let sum: u32 = w.out[start..w.at].chunks(2).map(|c| u32::from(c[0]) << 8 | u32::from(c[1])).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     let sum = !((folded & 0xffff) + (folded >> 16)) as u16;
@@ -166,20 +192,7 @@ pub(crate) fn read_back(skb: &mut Skb, bytes: &[u8]) {
         (skb.l3, skb.l4) = (L3::Other(two(12)), L4::None);
         return;
     }
-    if skb.rare().within.is_some()
-        && let Some(tagged) = skb.rare_mut().within.take()
-    {
-        // As though the frame began 4 bytes later.
-        let kept = (skb.l3, skb.l4);
-        (skb.l3, skb.l4, skb.rare_mut().within) = (tagged.l3, tagged.l4, tagged.within);
-        let mut behind = [0; HEADER_MAX];
-        behind[..12].copy_from_slice(&bytes[..12]);
-        let rest = bytes.get(16..).unwrap_or_default();
-        behind[12..12 + rest.len()].copy_from_slice(rest);
-        read_back(skb, &behind[..12 + rest.len()]);
-        let (l3, l4, within) = (skb.l3, skb.l4, skb.rare_mut().within.take());
-        skb.rare_mut().within = Some(Box::new(Tagged { tci: two(14), l3, l4, within }));
-        (skb.l3, skb.l4) = kept;
+    if skb.is_noted() && read_shim(skb, bytes) {
         return;
     }
     let (l4_at, protocol_changed) = match &mut skb.l3 {
@@ -223,6 +236,64 @@ pub(crate) fn read_back(skb: &mut Skb, bytes: &[u8]) {
         }
         L4::None => {}
     }
+}
+
+/// The first tag in the frame, or the first header that wraps the rest of it, and all behind it, as though the frame began that much later. Whether
+/// there is one.
+fn read_shim(skb: &mut Skb, bytes: &[u8]) -> bool {
+    let two = |at: usize| bytes.get(at..at + 2).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]));
+    let mut behind = [0; HEADER_MAX];
+    let mut joined = |start: usize, ethertype: Option<u16>| {
+        let rest = bytes.get(start..).unwrap_or_default();
+        let at = match ethertype {
+            Some(ethertype) => {
+                behind[..12].copy_from_slice(bytes.get(..12).unwrap_or(&[0; 12]));
+                behind[12..14].copy_from_slice(&ethertype.to_be_bytes());
+                14
+            }
+            None => 0,
+        };
+        let fit = rest.len().min(HEADER_MAX - at);
+        behind[at..at + fit].copy_from_slice(&rest[..fit]);
+        at + fit
+    };
+    if let Some(tagged) = skb.rare_mut().within.take() {
+        let kept = (skb.l3, skb.l4);
+        (skb.l3, skb.l4, skb.rare_mut().within) = (tagged.l3, tagged.l4, tagged.within);
+        let len = joined(18, Some(two(16)));
+        read_back(skb, &behind[..len]);
+        let (l3, l4, within) = (skb.l3, skb.l4, skb.rare_mut().within.take());
+        skb.rare_mut().within = Some(Box::new(Tagged { tci: two(14), l3, l4, within }));
+        (skb.l3, skb.l4) = kept;
+        return true;
+    }
+    let Some(mut more) = skb.rare_mut().wrapped.take() else { return false };
+    let kept = (skb.l3, skb.l4, skb.eth);
+    (skb.l3, skb.l4) = (more.l3, more.l4);
+    (skb.rare_mut().within, skb.rare_mut().wrapped) = (more.within.take(), more.wrapped.take());
+    let len = match &mut more.head {
+        Head::Mpls(entry) => {
+            *entry = u32::from(two(14)) << 16 | u32::from(two(16));
+            joined(18, Some(ethertype(&more.l3)))
+        }
+        Head::Ife { meta, len, eth } => {
+            let (from, len) = (ETH_HLEN as usize, usize::from(*len).min(meta.len()));
+            if let Some(read) = bytes.get(from..from + len) {
+                meta[..len].copy_from_slice(read);
+            }
+            skb.eth = *eth;
+            joined(from + len, None)
+        }
+    };
+    read_back(skb, &behind[..len]);
+    if let Head::Ife { eth, .. } = &mut more.head {
+        *eth = skb.eth;
+    }
+    (more.l3, more.l4) = (skb.l3, skb.l4);
+    (more.within, more.wrapped) = (skb.rare_mut().within.take(), skb.rare_mut().wrapped.take());
+    skb.rare_mut().wrapped = Some(more);
+    (skb.l3, skb.l4, skb.eth) = kept;
+    true
 }
 
 #[cfg(test)]

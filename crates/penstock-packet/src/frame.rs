@@ -15,9 +15,7 @@ impl Skb {
     pub fn frame_bytes(&self, snap: usize, out: &mut Vec<u8>) -> usize {
         let mut head = [0; HEADER_MAX];
         let written = self.header_bytes(&mut head);
-        let tags = self.tags_in_frame();
-        let network = ETH_HLEN as usize + TAG * tags;
-        let (l3, l4) = self.innermost();
+        let (l3, l4, network) = self.last_headers();
         let transport = network
             + match l3 {
                 L3::Ipv4(_) => 20,

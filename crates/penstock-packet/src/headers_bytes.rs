@@ -1,8 +1,9 @@
 //! From header fields to the bytes on the wire (RFC 791, 8200, 826, 9293, 768, 792).
 
 use crate::carried::{Carried, Shim};
-use crate::headers::{ETH_P_TEB, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp};
+use crate::headers::{ETH_HLEN, ETH_P_TEB, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp};
 use crate::skb::{HEADER_MAX, Skb, Tagged, ethertype};
+use crate::wrap::{Head, Wrapped};
 
 struct Writer<'a> {
     out: &'a mut [u8; HEADER_MAX],
@@ -10,9 +11,12 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    /// As many as there is room for.
     fn bytes(&mut self, bytes: &[u8]) {
-        self.out[self.at..self.at + bytes.len()].copy_from_slice(bytes);
-        self.at += bytes.len();
+        let room = &mut self.out[self.at..];
+        let fit = bytes.len().min(room.len());
+        room[..fit].copy_from_slice(&bytes[..fit]);
+        self.at += fit;
     }
     fn u8(&mut self, v: u8) {
         self.bytes(&[v]);
@@ -32,7 +36,8 @@ pub(crate) fn write(skb: &Skb, out: &mut [u8; HEADER_MAX]) -> usize {
     w.bytes(&skb.eth.0);
     w.u16(skb.protocol());
     let rare = skb.rare();
-    network(&mut w, (&skb.l3, &skb.l4), &rare.within, skb.network_len(), rare.carried.as_deref());
+    let behind = (&rare.within, &rare.wrapped);
+    network(&mut w, (&skb.l3, &skb.l4), behind, skb.network_len(), rare.carried.as_deref());
     w.at
 }
 
@@ -40,16 +45,29 @@ pub(crate) fn write(skb: &Skb, out: &mut [u8; HEADER_MAX]) -> usize {
 fn network(
     w: &mut Writer<'_>,
     (mut l3, mut l4): (&L3, &L4),
-    mut within: &Option<Box<Tagged>>,
+    (mut within, mut wrapped): (&Option<Box<Tagged>>, &Option<Box<Wrapped>>),
     mut len: u32,
     carried: Option<&Carried>,
 ) {
-    for _ in 0..TAGS_MAX {
-        let Some(tagged) = within else { break };
-        (l3, l4, within) = (&tagged.l3, &tagged.l4, &tagged.within);
-        w.u16(tagged.tci);
-        w.u16(ethertype(l3));
-        len = len.saturating_sub(4);
+    loop {
+        while let Some(tagged) = within {
+            (l3, l4, within) = (&tagged.l3, &tagged.l4, &tagged.within);
+            w.u16(tagged.tci);
+            w.u16(ethertype(l3));
+            len = len.saturating_sub(4);
+        }
+        let Some(more) = wrapped else { break };
+        (l3, l4, within, wrapped) = (&more.l3, &more.l4, &more.within, &more.wrapped);
+        len = len.saturating_sub(more.head.frame_len());
+        match &more.head {
+            Head::Mpls(entry) => w.u32(*entry),
+            Head::Ife { meta, len, eth } => {
+                w.bytes(meta.get(..usize::from(*len)).unwrap_or(meta));
+                w.bytes(&eth.1);
+                w.bytes(&eth.0);
+                w.u16(ethertype(l3));
+            }
+        }
     }
     let l4_len = match l3 {
         L3::Ipv4(h) => {
@@ -116,7 +134,7 @@ fn tunnelled(w: &mut Writer<'_>, c: &Carried) {
         w.bytes(&from);
         w.u16(ethertype(&c.l3));
     }
-    network(w, (&c.l3, &c.l4), &c.tags, c.len, c.carried.as_deref());
+    network(w, (&c.l3, &c.l4), (&c.tags, &None), c.len, c.carried.as_deref());
 }
 
 /// Bytes that the headers of what is carried may take, up to its transport header's end.
@@ -124,9 +142,6 @@ fn room(c: &Carried) -> usize {
     let tags = std::iter::successors(c.tags.as_deref(), |t| t.within.as_deref()).count();
     c.shim.len() as usize + if c.eth.is_some() { 14 } else { 0 } + 4 * tags + 40 + 60
 }
-
-/// Tags in the frame of which [`HEADER_MAX`] has room with the longest headers.
-const TAGS_MAX: usize = 5;
 
 fn ipv4(w: &mut Writer<'_>, h: &Ipv4, total: u16) {
     let start = w.at;
@@ -140,6 +155,9 @@ fn ipv4(w: &mut Writer<'_>, h: &Ipv4, total: u16) {
     w.u16(0);
     w.bytes(&h.src.octets());
     w.bytes(&h.dst.octets());
+    if w.at - start < 20 {
+        return;
+    }
     let sum: u32 = w.out[start..w.at].chunks(2).map(|c| u32::from(c[0]) << 8 | u32::from(c[1])).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     let sum = !((folded & 0xffff) + (folded >> 16)) as u16;
@@ -215,20 +233,7 @@ pub(crate) fn read_back(skb: &mut Skb, bytes: &[u8]) {
         (skb.l3, skb.l4) = (L3::Other(two(12)), L4::None);
         return;
     }
-    if skb.rare().within.is_some()
-        && let Some(tagged) = skb.rare_mut().within.take()
-    {
-        // As though the frame began 4 bytes later.
-        let kept = (skb.l3, skb.l4);
-        (skb.l3, skb.l4, skb.rare_mut().within) = (tagged.l3, tagged.l4, tagged.within);
-        let mut behind = [0; HEADER_MAX];
-        behind[..12].copy_from_slice(&bytes[..12]);
-        let rest = bytes.get(16..).unwrap_or_default();
-        behind[12..12 + rest.len()].copy_from_slice(rest);
-        read_back(skb, &behind[..12 + rest.len()]);
-        let (l3, l4, within) = (skb.l3, skb.l4, skb.rare_mut().within.take());
-        skb.rare_mut().within = Some(Box::new(Tagged { tci: two(14), l3, l4, within }));
-        (skb.l3, skb.l4) = kept;
+    if skb.is_noted() && read_shim(skb, bytes) {
         return;
     }
     let end = read_network(&mut skb.l3, &mut skb.l4, bytes, 14);
@@ -322,6 +327,64 @@ fn read_network(l3: &mut L3, l4: &mut L4, bytes: &[u8], at: usize) -> usize {
         }
         L4::None => l4_at,
     }
+}
+
+/// The first tag in the frame, or the first header that wraps the rest of it, and all behind it, as though the frame began that much later. Whether
+/// there is one.
+fn read_shim(skb: &mut Skb, bytes: &[u8]) -> bool {
+    let two = |at: usize| bytes.get(at..at + 2).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]));
+    let mut behind = [0; HEADER_MAX];
+    let mut joined = |start: usize, ethertype: Option<u16>| {
+        let rest = bytes.get(start..).unwrap_or_default();
+        let at = match ethertype {
+            Some(ethertype) => {
+                behind[..12].copy_from_slice(bytes.get(..12).unwrap_or(&[0; 12]));
+                behind[12..14].copy_from_slice(&ethertype.to_be_bytes());
+                14
+            }
+            None => 0,
+        };
+        let fit = rest.len().min(HEADER_MAX - at);
+        behind[at..at + fit].copy_from_slice(&rest[..fit]);
+        at + fit
+    };
+    if let Some(tagged) = skb.rare_mut().within.take() {
+        let kept = (skb.l3, skb.l4);
+        (skb.l3, skb.l4, skb.rare_mut().within) = (tagged.l3, tagged.l4, tagged.within);
+        let len = joined(18, Some(two(16)));
+        read_back(skb, &behind[..len]);
+        let (l3, l4, within) = (skb.l3, skb.l4, skb.rare_mut().within.take());
+        skb.rare_mut().within = Some(Box::new(Tagged { tci: two(14), l3, l4, within }));
+        (skb.l3, skb.l4) = kept;
+        return true;
+    }
+    let Some(mut more) = skb.rare_mut().wrapped.take() else { return false };
+    let kept = (skb.l3, skb.l4, skb.eth);
+    (skb.l3, skb.l4) = (more.l3, more.l4);
+    (skb.rare_mut().within, skb.rare_mut().wrapped) = (more.within.take(), more.wrapped.take());
+    let len = match &mut more.head {
+        Head::Mpls(entry) => {
+            *entry = u32::from(two(14)) << 16 | u32::from(two(16));
+            joined(18, Some(ethertype(&more.l3)))
+        }
+        Head::Ife { meta, len, eth } => {
+            let (from, len) = (ETH_HLEN as usize, usize::from(*len).min(meta.len()));
+            if let Some(read) = bytes.get(from..from + len) {
+                meta[..len].copy_from_slice(read);
+            }
+            skb.eth = *eth;
+            joined(from + len, None)
+        }
+    };
+    read_back(skb, &behind[..len]);
+    if let Head::Ife { eth, .. } = &mut more.head {
+        *eth = skb.eth;
+    }
+    (more.l3, more.l4) = (skb.l3, skb.l4);
+    (more.within, more.wrapped) = (skb.rare_mut().within.take(), skb.rare_mut().wrapped.take());
+    skb.rare_mut().wrapped = Some(more);
+    (skb.l3, skb.l4, skb.eth) = kept;
+    true
 }
 
 #[cfg(test)]

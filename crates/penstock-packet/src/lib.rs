@@ -12,9 +12,13 @@ pub mod headers;
 mod headers_bytes;
 pub mod pool;
 pub mod skb;
+mod tunnel;
+mod wrap;
 
 pub use carried::{Carried, Shim};
 pub use gso::{Gso, Segment};
 pub use headers::{Arp, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
 pub use pool::{Extras, Pool};
 pub use skb::{Packet, Rare, Rarely, Role, Sender, Skb, Tagged, TcNote, Tracked, TxClock, TxTime, ethertype};
+pub use tunnel::{TunnelInfo, TunnelOptions};
+pub use wrap::{Head, IFE_MAX, Wrapped};

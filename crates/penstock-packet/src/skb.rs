@@ -3,8 +3,11 @@
 use crate::carried::Carried;
 use crate::gso::{Gso, Segment};
 use crate::headers::{ETH_HLEN, ETH_P_ARP, ETH_P_IP, ETH_P_IPV6, L3, L4};
+use crate::tunnel::TunnelInfo;
+use crate::wrap::Wrapped;
 use penstock_model::{Handle, Time};
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
 /// A packet: one word to move, everything about it behind.
 pub type Packet = Box<Skb>;
@@ -163,10 +166,22 @@ pub struct Rare {
     pub within: Option<Box<Tagged>>,
     /// What it carries, where it is a tunnel's.
     pub carried: Option<Box<Carried>>,
+    /// Behind them, a header that wraps the rest of the frame.
+    pub wrapped: Option<Box<Wrapped>>,
+    /// What a tunnel is to wrap it in (a metadata `dst`).
+    pub tunnel: Option<Arc<TunnelInfo>>,
     /// The mark of its connection, where it has one and the machine has looked for it (for `connmark` and `ctinfo`).
     pub ct_mark: Option<u32>,
     /// What the machine knows of its connection (`skb->_nfct`), from the hook on where connections are tracked.
     pub ct: Option<Tracked>,
+    /// The zone of its connection.
+    pub ct_zone: u16,
+    /// The labels of its connection.
+    pub ct_labels: u128,
+    /// The bridge it came by knows no port for its destination (`l2_miss`).
+    pub l2_miss: bool,
+    /// It went through the action `ct`, with this zone (`tc_skb_cb(skb)->post_ct`).
+    pub post_ct: Option<u16>,
     /// Addresses and ports as the inside of a translating machine has them, source and destination; none where nothing is translated.
     pub inside: Option<[(u128, u16); 2]>,
     /// The largest fragment it was put together from, bytes of the IP packet (`IPCB->frag_max_size`); 0: it came whole.
@@ -208,8 +223,14 @@ impl Rare {
         realms: 0,
         within: None,
         carried: None,
+        wrapped: None,
+        tunnel: None,
         ct_mark: None,
         ct: None,
+        ct_zone: 0,
+        ct_labels: 0,
+        l2_miss: false,
+        post_ct: None,
         inside: None,
         frag_max_size: 0,
         datagram: None,
@@ -470,37 +491,23 @@ impl Skb {
         if let Some(carried) = &mut carried {
             carried.hashed = false;
         }
+        let wrapped = rare.wrapped.take();
         if rare.kept_mark != 0 {
             self.mark = rare.kept_mark;
         }
-        self.tc.noted = vlan.is_some() || within.is_some() || datagram.is_some() || gso.is_some() || carried.is_some();
-        *rare = Rare { vlan, within, datagram, gso, carried, ..Rare::NONE };
+        self.tc.noted = vlan.is_some()
+            || within.is_some()
+            || wrapped.is_some()
+            || datagram.is_some()
+            || gso.is_some()
+            || carried.is_some();
+        *rare = Rare { vlan, within, wrapped, datagram, gso, carried, ..Rare::NONE };
     }
 
     /// The ethertype.
     #[inline]
     pub fn protocol(&self) -> u16 {
         ethertype(&self.l3)
-    }
-    /// Puts a tag into the frame, before all that is there (`__vlan_insert_tag`): it is the packet's network header then.
-    pub fn insert_vlan(&mut self, ethertype: u16, tci: u16) {
-        let (l3, l4, within) = (self.l3, self.l4, self.rare_mut().within.take());
-        self.rare_mut().within = Some(Box::new(Tagged { tci, l3, l4, within }));
-        (self.l3, self.l4) = (L3::Other(ethertype), L4::None);
-        self.len += VLAN_HLEN;
-    }
-    /// Takes the first tag out of the frame (`__skb_vlan_pop`): ethertype and TCI.
-    pub fn remove_vlan(&mut self) -> Option<(u16, u16)> {
-        self.rare().within.as_ref()?;
-        let tagged = *self.rare_mut().within.take()?;
-        let tag = (self.protocol(), tagged.tci);
-        (self.l3, self.l4, self.rare_mut().within) = (tagged.l3, tagged.l4, tagged.within);
-        self.len -= VLAN_HLEN;
-        Some(tag)
-    }
-    /// How many tags are in the frame.
-    pub fn tags_in_frame(&self) -> usize {
-        std::iter::successors(self.rare().within.as_deref(), |t| t.within.as_deref()).count()
     }
     /// Network and transport header behind all tags in the frame: what a flow dissector comes to.
     #[inline]
@@ -549,7 +556,7 @@ impl Skb {
     }
 
     /// Writes the frame's headers (Ethernet, network, transport with options) as they stand on the wire and
-    /// returns their length; payload is not written. Headers that a tunnel carries stand there too, as far as there is room.
+    /// returns their length; payload is not written. Headers that a tunnel carries stand there too, as far as there is room. `out` holds [`HEADER_MAX`] bytes.
     /// Checksums: the IPv4 header's is right, those of TCP and UDP are 0 (payload has no contents).
     pub fn header_bytes(&self, out: &mut [u8; HEADER_MAX]) -> usize {
         crate::headers_bytes::write(self, out)
@@ -561,16 +568,15 @@ impl Skb {
     }
 }
 
-/// Length of a VLAN tag in the frame, bytes.
-const VLAN_HLEN: u32 = 4;
-
-/// Longest headers that are written: Ethernet 14, IPv6 40, UDP 8, a tunnel's own 16, and within it Ethernet 14, IPv6 40, TCP 60.
-pub const HEADER_MAX: usize = 192;
+/// Bytes of headers that are written at most: Ethernet 14, IPv6 40, UDP 8, a tunnel's own 16, and within it Ethernet 14, IPv6 40, TCP 60; and as much as `ife` puts
+/// before a frame. Of more than that the rest is left out, and reads as payload.
+pub const HEADER_MAX: usize = 240;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::headers::Ipv4;
+    use crate::wrap::Head;
     use crate::pool::Pool;
 
     #[test]
@@ -612,8 +618,20 @@ mod tests {
                 realms: 10,
                 within: Some(Box::new(Tagged { tci: 1, l3: L3::Other(2), l4: L4::None, within: None })),
                 carried: Some(Box::default()),
+                wrapped: Some(Box::new(Wrapped {
+                    head: Head::Mpls(1),
+                    l3: L3::Other(2),
+                    l4: L4::None,
+                    within: None,
+                    wrapped: None,
+                })),
+                tunnel: None,
                 ct_mark: Some(12),
                 ct: Some(Tracked { id: Some(1), state: 2, reply: true }),
+                ct_zone: 1,
+                ct_labels: 2,
+                l2_miss: true,
+                post_ct: Some(3),
                 inside: Some([(1, 2), (3, 4)]),
                 frag_max_size: 13,
                 datagram: Some(14),

@@ -333,13 +333,14 @@ fn devices_without_packets_are_refused() {
         ("ip link add bond0 type bond\nip link set bond0 up", "gw bond0: a bond can be set up"),
         ("ip link add link enp3s0 name m0 type macvlan\nip link set m0 up", "gw m0: a macvlan can be set up"),
         (
-            "ip link add vx0 type vxlan id 7 dstport 4789 dev enp3s0\nip link set vx0 up",
-            "gw vx0: a vxlan can be set up",
+            "ip link add vx0 type vxlan id 7 dstport 4789 dev enp3s0 external\nip link set vx0 up",
+            "gw vx0: a vxlan with \"external\" can be set up",
         ),
         ("ip link add blue type vrf table 10\nip link set blue up", "gw blue: a vrf can be set up"),
         // These no command makes at all.
         ("ip link add wg0 type wireguard", "Unknown device type"),
-        ("ip link add gre1 type gre remote 192.0.2.9", "Unknown device type"),
+        ("ip link add g6 type ip6gre remote fd00::9", "Unknown device type"),
+        ("ip link add gre1 type gre external", "are not known here"),
     ] {
         let refused = run(setup).err().unwrap_or_else(|| panic!("{setup}: ran"));
         assert!(refused.contains(said), "{setup}: {refused}");
@@ -349,6 +350,7 @@ fn devices_without_packets_are_refused() {
         "ip link add br-lan type bridge\nip link set br-lan up",
         "ip link add ifb7 type ifb\nip link set ifb7 up",
         "ip link add d0 type dummy\nip link set d0 up",
+        "ip link add gre1 type gre remote 192.0.2.9\nip link set gre1 up",
         "ip link add v0 type veth peer name v1\nip link set v0 up\nip link del v0",
     ] {
         run(setup).unwrap_or_else(|e| panic!("{setup}: {e}"));

@@ -246,22 +246,6 @@ mod tests {
     }
 
     #[test]
-    fn a_destination_is_translated_before_the_route() {
-        let mut net = router(&[
-            "tc qdisc add dev eth0 clsact",
-            "tc filter add dev eth0 ingress protocol ip prio 1 matchall action ct commit nat dst addr 10.0.2.1 pipe",
-            "tc filter add dev eth0 egress protocol ip prio 1 matchall action ct nat pipe",
-        ]);
-        net.send(0, udp("10.0.1.1", "192.0.2.9", 100)).unwrap();
-        later(&mut net, 1);
-        let (host, there) = net.delivered.remove(0);
-        assert_eq!((host, h4(&there).dst), (2, ip("10.0.2.1")));
-        net.send(2, answer(&there)).unwrap();
-        later(&mut net, 1);
-        assert_eq!(h4(&net.delivered[0].1).src, ip("192.0.2.9"));
-    }
-
-    #[test]
     fn filters_see_states_zones_marks_and_labels() {
         let mut net = router(&[
             "tc qdisc add dev eth0 clsact",

@@ -441,11 +441,15 @@ impl Host {
         bridge: u32,
         kind: To,
         from: Option<u32>,
-        frame: Packet,
+        mut frame: Packet,
         keep: bool,
         cx: &mut HostCx<'_>,
     ) -> Option<Packet> {
         let mut last = None;
+        //= linux v6.12 net/bridge/br_forward.c br_flood: br_tc_skb_miss_set
+        if kind != To::All {
+            frame.rare_mut().l2_miss = true;
+        }
         let count = self.devices[bridge].bridge.as_ref().map_or(0, |b| b.ports.len());
         for n in 0..count {
             // What a copy sets off may change the ports.

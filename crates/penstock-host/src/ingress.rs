@@ -5,6 +5,7 @@
 //! Differs: what mirred sends leaves after the packet that met it, not before; an ifb gives a packet back at once, not
 //! from a tasklet.
 
+use crate::netfilter::ct::Lent;
 use crate::{Effect, Host, HostCx, Timer};
 use penstock_packet::Packet;
 use penstock_sched::act::Port;
@@ -22,20 +23,42 @@ impl Host {
         cx: &mut HostCx<'_>,
     ) -> Option<Packet> {
         if self.acts.ask_for_connections() {
-            let mark = self.netfilter.connection_mark(&frame, cx.now);
-            frame.rare_mut().ct_mark = mark;
+            self.netfilter.note_connection(&mut frame, cx.now);
+        }
+        let tracks = self.acts.track_connections();
+        if tracks {
+            self.lend_connections();
         }
         let device = &mut self.devices[ifindex];
         let mut inner =
             Cx { now: cx.now, rng: &mut device.rng, drops: &mut self.drops, acts: &mut self.acts };
         let passed = device.tree.receive(frame, &mut inner);
+        if tracks {
+            self.take_connections_back();
+        }
         for (packet, reason) in self.drops.drain() {
+            self.netfilter.let_go(&packet);
             cx.out.push(Effect::gone(packet, ifindex, "ingress", reason));
         }
         if self.acts.has_sent() {
             self.send_elsewhere(cx);
         }
         passed
+    }
+
+    /// The actions may track connections until they are taken back.
+    #[cold]
+    pub(crate) fn lend_connections(&mut self) {
+        let mut lent = self.lent.take().unwrap_or_default();
+        self.netfilter.lend(&mut lent);
+        self.acts.lend(Some(lent));
+    }
+    #[cold]
+    pub(crate) fn take_connections_back(&mut self) {
+        if let Some(mut lent) = self.acts.lend(None).and_then(Lent::of) {
+            self.netfilter.lend(&mut lent);
+            self.lent = Some(lent);
+        }
     }
 
     /// Sends or receives what mirred has directed to other devices.

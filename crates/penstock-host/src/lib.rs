@@ -53,6 +53,7 @@ pub use device::{Address, Counters, Devices, Lower, NetDevice};
 pub use exec::{FileError, Files, NoFiles, PROGRAMS, Program, Reach, unfollowed_settings};
 pub use foresee::{Goes, WayTo};
 pub use neigh::{Neigh, NeighTable, Nud};
+pub use netfilter::ct::connections;
 pub use path::{Transmitted, rt_tos2priority};
 pub use quick::Way;
 pub use route::{Fib, Prefix, Route, RouteKind};
@@ -251,6 +252,8 @@ pub struct Host {
     pub(crate) cwnd_table: Option<String>,
     /// Empty, but for what it keeps of its memory.
     pub(crate) sent: Vec<Sent>,
+    /// What connections are lent to actions in.
+    lent: Option<Box<netfilter::ct::Lent>>,
     /// Effects of commands, until the caller takes them.
     pub(crate) pending: Vec<Effect>,
     /// The last handle the kernel chose for a qdisc; one counter for all devices.
@@ -309,6 +312,7 @@ impl Host {
             blocks: Blocks::new(),
             conditioners: Vec::new(),
             sent: Vec::new(),
+            lent: None,
             ends_at_ingress: false,
             answer: Xmit::Success,
             pending: Vec::new(),
@@ -414,6 +418,12 @@ impl Host {
         let each = self.devices.iter().flat_map(|device| {
             device.tree.unsimulated().into_iter().map(move |found| (device.name.as_str(), found))
         });
+        let parts = self.acts.unsimulated().into_iter().map(|kind| {
+            format!(
+                "{}: action \"{kind}\" can be set up and shown here, but what it does to packets is not simulated yet",
+                self.name
+            )
+        });
         let queueing = each.map(|(device, found)| {
             format!(
                 "{} {device}: {} \"{}\" can be set up and shown here, but what it does to packets is not simulated yet",
@@ -428,6 +438,7 @@ impl Host {
         });
         let settings = self.unfollowed_settings().into_iter().chain(self.unfollowed_words());
         queueing
+            .chain(parts)
             .chain(rules.chain(translation).chain(settings).map(|rule| format!("{}: {rule}", self.name)))
             .collect()
     }

@@ -536,8 +536,7 @@ impl Host {
             packet = passed;
         }
         if self.acts.ask_for_connections() {
-            let mark = self.netfilter.connection_mark(&packet, cx.now);
-            packet.rare_mut().ct_mark = mark;
+            self.netfilter.note_connection(&mut packet, cx.now);
         }
         if self.netfilter.translates() {
             self.netfilter.note_inside(&mut packet, cx.now);
@@ -614,6 +613,9 @@ impl Host {
     #[cold]
     pub(crate) fn report_drops(&mut self, ifindex: u32, cx: &mut HostCx<'_>) {
         for (packet, reason) in self.drops.drain() {
+            if packet.is_noted() {
+                self.netfilter.let_go(&packet);
+            }
             cx.out.push(Effect::gone(packet, ifindex, "qdisc", reason));
         }
     }

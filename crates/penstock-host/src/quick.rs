@@ -151,9 +151,16 @@ impl Host {
     /// Puts a packet on a qdisc; answers whether nothing has come of it that [`Host::queued`] tells.
     #[inline(always)] // Of those that call it one counts.
     pub(crate) fn put(&mut self, oif: u32, packet: Packet, now: Time) -> bool {
+        let tracks = self.acts.track_connections();
+        if tracks {
+            self.lend_connections();
+        }
         let device = &mut self.devices[oif];
         let mut inner = Cx { now, rng: &mut device.rng, drops: &mut self.drops, acts: &mut self.acts };
         self.answer = device.tree.enqueue(packet, &mut inner);
+        if tracks {
+            self.take_connections_back();
+        }
         !self.drops.has_copied()
             && !self.drops.has_orphans()
             && self.drops.is_empty()

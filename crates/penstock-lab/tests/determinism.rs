@@ -128,14 +128,15 @@ fn a_refused_command_stops_the_run_with_its_place() {
 #[test]
 fn what_is_not_simulated_is_refused_by_name() {
     let host = "duration = \"20ms\"\n[host.a]\neth0 = \"10.0.0.1/24\"\n";
-    let tunnel_key = "setup = [\"tc qdisc add dev eth0 root handle 1: prio\", \
-                    \"tc filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.0.0.2 flowid 1:1 action tunnel_key unset\"]\n";
+    let mac_push = "setup = [\"tc qdisc add dev eth0 root handle 1: prio\", \
+                    \"tc filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.0.0.2 flowid 1:1 action mpls mac_push label 20\"]\n";
     let later = "[[app]]\non = \"a\"\nrun = \"tc qdisc add dev eth0 root teql0\"\nat = \"5ms\"\n";
     let sentence = "can be set up and shown here, but what it does to packets is not simulated yet";
     let measured =
         "setup = [\"tc qdisc add dev eth0 root netem delay 10ms 1ms distribution experimental\"]\n";
     let table = "qdisc \"netem with distribution experimental\"";
-    for (text, what) in [(tunnel_key, "action \"tunnel_key\""), (later, "qdisc \"teql0\""), (measured, table)]
+    for (text, what) in
+        [(mac_push, "action \"mpls mac_push\""), (later, "qdisc \"teql0\""), (measured, table)]
     {
         let experiment = experiment::parse(&format!("{host}{text}"), "x.toml").unwrap();
         let faults =
@@ -143,7 +144,9 @@ fn what_is_not_simulated_is_refused_by_name() {
                 Err(faults) => faults,
                 Ok(_) => panic!("{what} is not simulated"),
             };
-        assert_eq!(faults[0].message, format!("a eth0: {what} {sentence}"));
+        // An action belongs to the machine, not to a device.
+        let place = if what.starts_with("action") { "a" } else { "a eth0" };
+        assert_eq!(faults[0].message, format!("{place}: {what} {sentence}"));
     }
 }
 

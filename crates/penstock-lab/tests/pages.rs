@@ -194,7 +194,8 @@ fn what_packets_cannot_do_yet() {
         ("filters", Box::new(filters)),
         ("actions", Box::new(actions)),
     ] {
-        writeln!(text, "- {what}: {}", list(&mut *names)).unwrap();
+        let names = list(&mut *names);
+        writeln!(text, "- {what}: {}", if names.is_empty() { "none" } else { &names }).unwrap();
     }
     for (title, tried) in TRIED {
         writeln!(text, "\n## {title}\n").unwrap();

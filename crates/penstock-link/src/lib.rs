@@ -168,6 +168,12 @@ impl<T: Clone> Link<T> {
                 kind.object, kind.kind
             )));
         }
+        if self.acts.track_connections() {
+            return Err(Refused("action ct: a link has no connections; take it away".to_owned()));
+        }
+        if let Some(kind) = self.acts.unsimulated().first() {
+            return Err(Refused(format!("action {kind}: it carries no packets here; take it away")));
+        }
         // What was let go of, and what may go now.
         self.asking = true;
         self.settle();

@@ -576,8 +576,8 @@ pub const HEADER_MAX: usize = 240;
 mod tests {
     use super::*;
     use crate::headers::Ipv4;
-    use crate::wrap::Head;
     use crate::pool::Pool;
+    use crate::wrap::Head;
 
     #[test]
     fn reused_memory_keeps_nothing() {

@@ -90,6 +90,7 @@ impl Machine {
     pub fn new(device: Device, now: i64, seed: u64, ground: &'static Ground) -> Machine {
         let rng = Rng::named(seed, "replay");
         let mut acts = Actions::new();
+        acts.lend(Some(penstock_host::connections(device.kernel)));
         let names = [("lo", 1), ("v1", PEER), (super::DEV, device.ifindex)];
         acts.set_ports(names.into_iter().map(|(name, ifindex)| Port {
             name: name.to_owned(),

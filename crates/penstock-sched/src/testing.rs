@@ -61,6 +61,25 @@ pub fn packet(seq: u64, len: u32) -> Packet {
     })
 }
 
+/// A packet behind an action with this control, on a device of this MTU: what it says, drops, overlimits.
+pub fn running(act: &mut dyn crate::act::Act, skb: &mut Skb, control: i32, mtu: u32) -> (i32, u32, u32) {
+    use crate::act::{Counts, Ports, Run};
+    let mut counts = Counts::default();
+    let mut run = Run {
+        now: Time::ZERO,
+        rng: &mut Rng::named(1, "act"),
+        counts: &mut counts,
+        hit: &mut crate::cls::Hit::default(),
+        rate: None,
+        ports: &Ports::of_mtu(mtu),
+        sent: &mut Vec::new(),
+        index: 1,
+        connections: None,
+    };
+    let said = act.act(skb, control, &mut run);
+    (said, counts.stats.drops, counts.stats.overlimits)
+}
+
 fn verb(word: Option<&str>) -> Verb {
     match word {
         Some("add") => Verb::Add,

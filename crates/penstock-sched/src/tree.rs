@@ -241,7 +241,7 @@ impl Tree {
         }
         packet.queued = cx.now;
         (packet.tc.at_ingress, packet.tc.dev) = (false, self.device.ifindex);
-        cx.acts.at_device(self.device.tx_queues);
+        cx.acts.at_device(&self.device);
         if self.device.is_multiqueue() && packet.rare().queue_chosen {
             packet.rare_mut().queue_chosen = false;
         }

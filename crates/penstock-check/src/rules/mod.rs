@@ -6,6 +6,7 @@ mod cake;
 mod cause;
 mod chains;
 mod classify;
+mod connections;
 mod deeds;
 mod direction;
 mod errors;
@@ -34,7 +35,7 @@ mod units;
 use crate::finding::Rule;
 
 /// The tables, in the order of their codes.
-const TABLES: [&[Rule]; 30] = [
+const TABLES: [&[Rule]; 31] = [
     errors::RULES,
     removed::RULES,
     cause::RULES,
@@ -64,6 +65,7 @@ const TABLES: [&[Rule]; 30] = [
     timed::RULES,
     deeds::RULES,
     kinds::LATER,
+    connections::RULES,
     openwrt::RULES,
 ];
 

@@ -5,7 +5,7 @@
 //!
 //! Follows: linux v6.12 `net/netfilter/nf_conntrack_core.c` `nf_conntrack_in`, `resolve_normal_ct`, `__nf_conntrack_confirm`;
 //! `nf_conntrack_proto_tcp.c`, `_udp.c`, `_icmp.c`, `_generic.c`.
-//! Differs: no zones, no helpers and no expectations, so that RELATED is for ICMP errors alone; where the table is full the oldest that is not
+//! Differs: no helpers and no expectations, so that RELATED is for ICMP errors alone; where the table is full the oldest that is not
 //! assured goes, where the kernel looks for one in eight places of its hash; what has run out is forgotten at once, not by a worker.
 
 pub(crate) mod settings;
@@ -53,6 +53,8 @@ pub struct Connection {
     pub tuples: [Tuple; 2],
     /// Its mark.
     pub mark: u32,
+    /// Its labels; the first byte is the highest.
+    pub labels: u128,
     /// Bits of [`status`].
     pub status: u16,
     /// Packets of the original direction and of the reply.
@@ -110,7 +112,7 @@ pub struct Tracking {
     tuples: Tuples,
     pub(super) connections: BTreeMap<u32, Connection>,
     /// By source as it was, those whose source is decided, the newest first.
-    sources: BTreeSet<(u8, u128, u16, Reverse<u32>)>,
+    sources: BTreeSet<(u16, u8, u128, u16, Reverse<u32>)>,
     /// When each that is confirmed is looked at next to see whether it has run out: not later than it does.
     ends: BTreeSet<(i64, u32)>,
     /// Those that may go where there are too many: not assured.
@@ -209,6 +211,10 @@ impl Tracking {
 
     /// A packet comes to the station where connections are tracked (`nf_conntrack_in`). `None`: it is dropped, there are too many.
     pub(super) fn track(&mut self, skb: &Skb, now: Time) -> Option<Tracked> {
+        self.track_in(0, skb, now)
+    }
+    /// The same in a zone.
+    pub(super) fn track_in(&mut self, zone: u16, skb: &Skb, now: Time) -> Option<Tracked> {
         let now = self.ticks(now);
         let protocol = match skb.l3 {
             L3::Ipv4(h) => h.protocol,
@@ -223,10 +229,11 @@ impl Tracking {
                 return Some(Tracked { state: state::UNTRACKED, ..INVALID });
             }
             if tuple::is_error(protocol, &i) {
-                return Some(self.related(skb, &i, now));
+                return Some(self.related(zone, skb, &i, now));
             }
         }
         let Some(tuple) = Tuple::of(skb) else { return Some(INVALID) };
+        let tuple = Tuple { zone, ..tuple };
         loop {
             let (id, reply) = match self.find(&tuple, now) {
                 Some(found) => found,
@@ -277,14 +284,15 @@ impl Tracking {
     }
 
     /// An ICMP error: of the connection it speaks of, if it is for who sent that packet (`nf_conntrack_inet_error`).
-    fn related(&mut self, skb: &Skb, i: &Icmp, now: i64) -> Tracked {
+    fn related(&mut self, zone: u16, skb: &Skb, i: &Icmp, now: i64) -> Tracked {
         let Some(about) = i.about() else { return INVALID };
         let outer = match skb.l3 {
             L3::Ipv4(h) => four(h.dst),
             L3::Ipv6(h) => h.dst.into(),
             _ => return INVALID,
         };
-        let Some((id, reply)) = self.find(&Tuple::quoted(about).answer(), now) else { return INVALID };
+        let quoted = Tuple { zone, ..Tuple::quoted(about).answer() };
+        let Some((id, reply)) = self.find(&quoted, now) else { return INVALID };
         let to = self.connections[&id].tuples[usize::from(reply)].dst;
         if to != outer {
             return INVALID;
@@ -315,6 +323,7 @@ impl Tracking {
         let connection = Connection {
             tuples: [tuple, answer],
             mark: 0,
+            labels: 0,
             status: 0,
             packets: [0; 2],
             bytes: [0; 2],
@@ -348,6 +357,9 @@ impl Tracking {
         }
         c.status |= status::CONFIRMED;
         c.expires += now;
+        if c.end != 0 {
+            self.ends.remove(&(c.end, id));
+        }
         c.end = c.expires;
         self.ends.insert((c.end, id));
         if !c.has(status::ASSURED) {
@@ -373,6 +385,21 @@ impl Tracking {
         self.loose.remove(&id);
         c.status |= status::DYING;
     }
+    /// A connection that only the packet at hand knows of is not looked for longer than a packet stays on a machine.
+    pub(super) fn lingers(&mut self, id: u32, now: Time) {
+        let end = self.ticks(now) + DYING_S * self.timeouts.hz;
+        let Some(c) = self.connections.get_mut(&id) else { return };
+        if !c.has(status::CONFIRMED) && c.end == 0 {
+            c.end = end;
+            self.ends.insert((end, id));
+        }
+    }
+    /// Forgets a connection, and that a packet belongs to it (`nf_ct_kill`, `nf_ct_put`).
+    pub(super) fn force_out(&mut self, id: u32) {
+        if self.connections.get(&id).is_some_and(|c| c.has(status::CONFIRMED)) {
+            self.forget(id);
+        }
+    }
     /// A packet is gone: a connection that it alone knows of goes with it.
     pub(super) fn let_go(&mut self, id: u32) {
         if self.connections.get(&id).is_some_and(|c| !c.has(status::CONFIRMED)) {
@@ -384,7 +411,7 @@ impl Tracking {
         if let Some(c) = self.connections.remove(&id) {
             self.ends.remove(&(c.end, id));
             let first = c.tuples[0];
-            self.sources.remove(&(first.protocol, first.src, first.sport, Reverse(id)));
+            self.sources.remove(&(first.zone, first.protocol, first.src, first.sport, Reverse(id)));
         }
     }
     /// Forgets all that hold.
@@ -406,7 +433,8 @@ impl Tracking {
         while let Some(&(end, id)) = self.ends.first()
             && end <= now
         {
-            match self.connections.get_mut(&id).filter(|c| c.expires > now) {
+            let kept = |c: &&mut Connection| c.has(status::CONFIRMED) && c.expires > now;
+            match self.connections.get_mut(&id).filter(kept) {
                 Some(c) => {
                     self.ends.remove(&(end, id));
                     c.end = c.expires;
@@ -421,14 +449,14 @@ impl Tracking {
     pub(super) fn note_source(&mut self, id: u32) {
         let Some(c) = self.connections.get(&id) else { return };
         let first = c.tuples[0];
-        self.sources.insert((first.protocol, first.src, first.sport, Reverse(id)));
+        self.sources.insert((first.zone, first.protocol, first.src, first.sport, Reverse(id)));
     }
     /// Connections of the same source, the newest first (`nf_nat_bysource`).
     pub(super) fn of_source(&self, tuple: &Tuple) -> impl Iterator<Item = &Connection> {
         let (from, to) = (Reverse(u32::MAX), Reverse(0));
-        let key = (tuple.protocol, tuple.src, tuple.sport);
-        let range = (key.0, key.1, key.2, from)..=(key.0, key.1, key.2, to);
-        self.sources.range(range).filter_map(|entry| self.connections.get(&entry.3.0))
+        let key = (tuple.zone, tuple.protocol, tuple.src, tuple.sport);
+        let range = (key.0, key.1, key.2, key.3, from)..=(key.0, key.1, key.2, key.3, to);
+        self.sources.range(range).filter_map(|entry| self.connections.get(&entry.4.0))
     }
     /// Whether another connection has this tuple (`nf_conntrack_tuple_taken`).
     pub(super) fn is_taken(&mut self, tuple: &Tuple, by: u32, now: i64) -> Option<u32> {

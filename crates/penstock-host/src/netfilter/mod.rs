@@ -11,6 +11,7 @@
 mod change;
 mod check;
 pub(crate) mod conntrack;
+pub(crate) mod ct;
 mod eval;
 mod ipchains;
 mod mss;

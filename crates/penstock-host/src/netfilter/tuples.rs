@@ -21,7 +21,10 @@ impl PartialEq for Tuples {
 }
 
 fn hash(tuple: &Tuple) -> u64 {
-    let ports = u64::from(tuple.protocol) << 32 | u64::from(tuple.sport) << 16 | u64::from(tuple.dport);
+    let ports = u64::from(tuple.zone) << 48
+        | u64::from(tuple.protocol) << 32
+        | u64::from(tuple.sport) << 16
+        | u64::from(tuple.dport);
     let words =
         [tuple.src as u64, (tuple.src >> 64) as u64, tuple.dst as u64, (tuple.dst >> 64) as u64, ports];
     let mixed = words.into_iter().fold(0u64, |hash, word| {
@@ -106,7 +109,7 @@ mod tests {
         let (mut tuples, mut map) = (Tuples::default(), BTreeMap::new());
         for step in 0..20_000u32 {
             let port = dice.below(700) as u16;
-            let tuple = Tuple { src: 1, dst: 2, protocol: 17, sport: port, dport: port % 7 };
+            let tuple = Tuple { src: 1, dst: 2, protocol: 17, sport: port, dport: port % 7, zone: port % 3 };
             match dice.below(5) {
                 0 | 1 => {
                     tuples.remove(&tuple);

@@ -71,6 +71,7 @@ pub(super) mod tests {
             ports: &Ports::default(),
             sent: &mut Vec::new(),
             index: 1,
+            connections: None,
         };
         act.act(&mut skb, 0, &mut run);
         (skb.mark, skb.tos(), counts.stats.overlimits)

@@ -5,13 +5,15 @@
 //! Differs: a packet that mirred sends elsewhere leaves when the call that met mirred is over
 //! ([`Actions::take_sent`]), not within it.
 
+use super::ct::Connections;
 use super::table::ActRef;
 use super::{Actions, JUMP, MAX_PRIO, OK, PIPE, SHOT, SKIP_SW};
 use crate::cls::Hit;
 use crate::estimator::Estimator;
-use crate::qdisc::Cx;
+use crate::qdisc::{Cx, Device};
 use penstock_model::{Rng, Stats, Time};
 use penstock_packet::Skb;
+use std::collections::BTreeSet;
 
 /// What an action has counted.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +42,8 @@ pub struct Run<'a> {
     pub sent: &'a mut Vec<Sent>,
     /// Its index.
     pub index: u32,
+    /// The machine's connections, where it has lent them.
+    pub connections: Option<&'a mut dyn Connections>,
 }
 
 /// A packet that mirred sends to another device.
@@ -63,6 +67,8 @@ pub struct Ports {
     all: Vec<Port>,
     /// Transmit queues of the device that the packet at hand is at.
     pub(crate) tx_queues: u32,
+    /// Its MTU, bytes.
+    pub(crate) mtu: u32,
 }
 
 /// One device.
@@ -77,6 +83,11 @@ pub struct Port {
 }
 
 impl Ports {
+    /// None, before a device of this MTU.
+    #[cfg(test)]
+    pub(crate) fn of_mtu(mtu: u32) -> Ports {
+        Ports { mtu, ..Ports::default() }
+    }
     /// The device called `name`.
     pub fn named(&self, name: &str) -> Option<&Port> {
         self.all.iter().find(|p| p.name == name)
@@ -89,10 +100,15 @@ impl Actions {
         self.ports.all.clear();
         self.ports.all.extend(ports);
     }
-    /// A packet is about to be sent by a device of so many transmit queues.
+    /// A packet is about to be sent by this device.
     #[inline]
-    pub(crate) fn at_device(&mut self, tx_queues: u32) {
-        self.ports.tx_queues = tx_queues;
+    pub(crate) fn at_device(&mut self, device: &Device) {
+        (self.ports.tx_queues, self.ports.mtu) = (device.tx_queues, device.mtu);
+    }
+    /// What of the actions that filters hold does not do to packets what the kernel does, although their kinds do: `mpls mac_push`.
+    pub fn unsimulated(&self) -> BTreeSet<&'static str> {
+        let all = self.tables.values().flat_map(|table| table.iter());
+        all.filter(|action| action.bind() > 0).filter_map(|action| action.params.unsimulated()).collect()
     }
     /// Whether there is any action that could ask for them.
     pub fn is_empty(&self) -> bool {
@@ -101,11 +117,26 @@ impl Actions {
     /// Whether there are actions that ask for the mark of a packet's connection.
     #[inline]
     pub fn ask_for_connections(&self) -> bool {
-        !self.tables.is_empty() && self.some_ask_for_connections()
+        self.look_at_connections || !self.tables.is_empty() && self.some_ask_for_connections()
     }
     fn some_ask_for_connections(&self) -> bool {
-        let any = |kind| self.tables.get(kind).is_some_and(|table| !table.is_empty());
-        any("connmark") || any("ctinfo")
+        ["connmark", "ctinfo", "ct"].into_iter().any(|kind| self.has(kind))
+    }
+    fn has(&self, kind: &str) -> bool {
+        self.tables.get(kind).is_some_and(|table| !table.is_empty())
+    }
+    /// Whether there is a `ct`, which the machine's connections are to be lent to.
+    #[inline]
+    pub fn track_connections(&self) -> bool {
+        !self.tables.is_empty() && self.has("ct")
+    }
+    /// A filter looks at what is known of a packet's connection.
+    pub(crate) fn looks_at_connections(&mut self) {
+        self.look_at_connections = true;
+    }
+    /// Lends the machine's connections, or takes them back.
+    pub fn lend(&mut self, connections: Option<Box<dyn Connections>>) -> Option<Box<dyn Connections>> {
+        std::mem::replace(&mut self.connections, connections)
     }
     /// Whether mirred has sent something elsewhere.
     #[inline]
@@ -185,6 +216,7 @@ impl Actions {
             ports: &self.ports,
             sent: &mut self.sent,
             index: held.index(),
+            connections: self.connections.as_deref_mut(),
         };
         Some(action.params.act(skb, action.control, &mut run))
     }
@@ -197,6 +229,10 @@ impl Run<'_> {
             self.counts.stats.drops = self.counts.stats.drops.wrapping_add(1);
         }
         said
+    }
+    /// The MTU of the device that is to send the packet, bytes.
+    pub fn mtu(&self) -> u32 {
+        self.ports.mtu
     }
     /// Counts an overlimit.
     pub fn overlimit(&mut self) {

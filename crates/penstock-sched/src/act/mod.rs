@@ -51,6 +51,7 @@ pub mod tunnel_key;
 pub mod vlan;
 
 pub use api::Answer;
+pub use ct::{Ask as CtAsk, Connections, Translation};
 pub(crate) use exec::exec;
 pub use exec::{Counts, Port, Ports, Run, Sent};
 pub(crate) use table::Ask;
@@ -113,6 +114,10 @@ pub trait Act: Any + Send {
     fn offload(&self, control: i32) -> Offload {
         let _ = control;
         Offload::No
+    }
+    /// Its kind with what of it does not do to packets what the kernel does, where the kind as such does; none: all does.
+    fn unsimulated(&self) -> Option<&'static str> {
+        None
     }
     /// A device is gone.
     fn device_gone(&mut self, name: &str) {

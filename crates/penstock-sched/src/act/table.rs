@@ -3,6 +3,7 @@
 //! Follows: linux v6.12 `net/sched/act_api.c` `tcf_idr_create`, `tcf_action_init`, `tcf_action_init_1`, `tcf_action_dump_1`,
 //! `tcf_tm_dump`.
 
+use super::ct::Connections;
 use super::exec::{Counts, Ports, Sent};
 use super::{Act, ActSpec, Init, MAX_PRIO, Offload, Ready, SKIP_HW, SKIP_SW, find, goto_chain, refusal};
 use crate::estimator::Estimator;
@@ -231,6 +232,10 @@ pub struct Actions {
     pub(super) sent: Vec<Sent>,
     /// The machine's devices.
     pub(super) ports: Ports,
+    /// Its connections, while they are lent.
+    pub(super) connections: Option<Box<dyn Connections>>,
+    /// A filter looks at connections, or has.
+    pub(super) look_at_connections: bool,
 }
 
 /// Programs that begin until a worker has had its turn, as 6.12 on one processor was seen to do.

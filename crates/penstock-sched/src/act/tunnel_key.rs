@@ -1,18 +1,20 @@
 //! `tunnel_key`: tells a tunnel device behind it what to wrap a packet in.
 //!
 //! Follows: linux v6.12 `net/sched/act_tunnel_key.c`.
-//! Differs: packets are not simulated.
 
-use super::plain::{Plain, pick};
-use super::{ActSpec, Init, Offload, Ready, int};
-use penstock_model::{Kernel, KernelError, Options, Value};
+use super::plain::pick;
+use super::{Act, ActSpec, Init, Offload, Ready, Run, int};
+use penstock_model::{Kernel, KernelError, Options, Time, Value};
+use penstock_packet::{Skb, TunnelInfo, TunnelOptions};
+use std::net::IpAddr;
+use std::sync::Arc;
 
 /// The kind.
 pub static SPEC: ActSpec = ActSpec {
     id: "tunnel_key",
     about: "set or release the metadata of a tunnel",
     kernels: &Kernel::LIVING,
-    simulated: false,
+    simulated: true,
     init,
 };
 
@@ -62,7 +64,77 @@ fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError
     }
     let control = int(options, "action");
     init.control(control)?;
-    Ok(Ready::Set { place, control, params: Box::new(Plain { shown, offload: Offload::Yes }) })
+    let info = (action == SET).then(|| info(&shown)).flatten().map(Arc::new);
+    Ok(Ready::Set { place, control, params: Box::new(TunnelKey { shown, info }) })
+}
+
+#[derive(Clone, Debug)]
+struct TunnelKey {
+    shown: Options,
+    /// What packets get; none: what they have is taken from them.
+    info: Option<Arc<TunnelInfo>>,
+}
+
+/// The metadata of these options. IPv4 is looked at first.
+fn info(o: &Options) -> Option<TunnelInfo> {
+    let address = |name| {
+        let bytes = o.bytes(name)?;
+        let four = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+        four.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
+    };
+    let n = |name| o.u32(name).unwrap_or(0);
+    Some(TunnelInfo {
+        src: address("src_ip")?,
+        dst: address("dst_ip")?,
+        id: n("key_id").into(),
+        dst_port: n("dst_port") as u16,
+        tos: n("tos") as u8,
+        ttl: n("ttl") as u8,
+        csum: n("no_csum") == 0,
+        nofrag: o.has("no_frag"),
+        options: o.nested("opts").map(options_of).unwrap_or_default(),
+    })
+}
+
+/// `tunnel_key_opts_set`.
+fn options_of(o: &Options) -> TunnelOptions {
+    if let Some(erspan) = o.nested("erspan") {
+        let n = |name| erspan.u32(name).unwrap_or(0);
+        return TunnelOptions::Erspan {
+            ver: n("ver") as u8,
+            index: n("index"),
+            dir: n("dir") as u8,
+            hwid: n("hwid") as u8,
+        };
+    }
+    if let Some(vxlan) = o.nested("vxlan") {
+        return TunnelOptions::Vxlan { gbp: vxlan.u32("gbp").unwrap_or(0) };
+    }
+    let mut bytes = Vec::new();
+    for one in o.list("geneve") {
+        let (data, n) = (one.bytes("data").unwrap_or_default(), |name| one.u32(name).unwrap_or(0));
+        bytes.extend((n("class") as u16).to_be_bytes());
+        bytes.extend([n("type") as u8, (data.len() / 4) as u8]);
+        bytes.extend(data);
+    }
+    TunnelOptions::Geneve(bytes)
+}
+
+impl Act for TunnelKey {
+    /// `tunnel_key_act`: what was known of its route is forgotten.
+    fn act(&mut self, skb: &mut Skb, control: i32, _: &mut Run<'_>) -> i32 {
+        if self.info.is_some() || skb.is_noted() {
+            let rare = skb.rare_mut();
+            (rare.realms, rare.tunnel) = (0, self.info.clone());
+        }
+        control
+    }
+    fn dump(&self, _: Time) -> Options {
+        self.shown.clone()
+    }
+    fn offload(&self, _: i32) -> Offload {
+        Offload::Yes
+    }
 }
 
 /// `tunnel_key_copy_opts`: checked, and as they are dumped.

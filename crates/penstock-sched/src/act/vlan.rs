@@ -1,7 +1,7 @@
 //! `vlan`: puts on, takes off or changes a VLAN tag, or an Ethernet header.
 //!
 //! Follows: linux v6.12 `net/sched/act_vlan.c`.
-//! Differs: `pop_eth` and `push_eth` are not simulated: they drop the packet.
+//! Differs: `pop_eth` and `push_eth` are not simulated ([`Act::unsimulated`]).
 
 use super::plain::pick;
 use super::{Act, ActSpec, Init, Offload, Ready, Run, SHOT, int};
@@ -101,5 +101,12 @@ impl Act for Vlan {
     }
     fn offload(&self, _: i32) -> Offload {
         Offload::Yes
+    }
+    fn unsimulated(&self) -> Option<&'static str> {
+        match self.shown.u32("v_action") {
+            Some(POP_ETH) => Some("vlan pop_eth"),
+            Some(PUSH_ETH) => Some("vlan push_eth"),
+            _ => None,
+        }
     }
 }

@@ -56,10 +56,9 @@ impl Classifier for Basic {
         SPEC.id
     }
     fn classify(&self, _: &Shared, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
-        self.filters
-            .iter()
-            .rev()
-            .find_map(|(_, f)| if f.matches.matches(skb) { f.exts.exec(f.target.0, skb, cx) } else { None })
+        self.filters.iter().rev().find_map(|(_, f)| {
+            if f.matches.matches(skb, cx.rng) { f.exts.exec(f.target.0, skb, cx) } else { None }
+        })
     }
     fn exact(&self) -> bool {
         self.filters.iter().all(|(_, f)| f.matches.is_exact())

@@ -1,11 +1,11 @@
 //! Extended matches: a tree of small tests, joined by and, or and not.
 //!
 //! Follows: linux v6.12 and v2.6.35 `net/sched/ematch.c`, `em_cmp.c`, `em_nbyte.c`, `em_u32.c`, `em_meta.c`, `em_canid.c`, `em_ipt.c`.
-//! Differs: of what `meta` knows, `priority`, `protocol`, `pkt_len`, `data_len`, `mac_len`, `nf_mark`, `tc_index` and `vlan` are
-//! looked at; filters with the others, with `canid` or `ipt`, are not simulated. Payload reads as 0. `u32` with `nexthdr+` adds
-//! nothing, as there is no header before this match to have left an offset.
+//! Differs: of what `meta` knows, [`KNOWN`] is looked at; filters with the others (load, sockets, routes, names of devices, the hash), or with
+//! `ipt`, are not simulated. Payload reads as 0. `u32` with `nexthdr+` adds nothing, as there is no header before this match to have left an
+//! offset.
 
-use penstock_model::{Kernel, KernelError, Options, Value};
+use penstock_model::{Kernel, KernelError, Options, Rng, Value};
 use penstock_packet::headers::ETH_HLEN;
 use penstock_packet::skb::HEADER_MAX;
 use penstock_packet::{L3, Skb};
@@ -23,6 +23,10 @@ const OR: u32 = 2;
 const INVERT: u32 = 4;
 /// Most containers within one another (`CONFIG_NET_EMATCH_STACK`).
 const DEPTH_MAX: usize = 32;
+
+/// What `meta` knows here: a value, `random`, `dev` as a number, `priority`, `protocol`, `pkt_type`, `pkt_len`, `data_len`, `mac_len`, `nf_mark`,
+/// `tc_index`, `vlan`.
+const KNOWN: [u32; 12] = [0, 1, 5, 6, 7, 8, 9, 10, 11, 12, 13, 46];
 
 /// A side of `meta`.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +66,8 @@ enum Test {
         left: Meta,
         right: Meta,
     },
+    /// Identifiers of CAN with their masks. No frame here is of CAN: what stands first in it is read as one.
+    Canid(Vec<(u32, u32)>),
     /// What no packet here can be compared with.
     Other,
 }
@@ -124,8 +130,10 @@ impl Tree {
                     let long = |rule: &&Options| rule.u32("id").unwrap_or(0) & 0x8000_0000 != 0;
                     let (first, last): (Vec<_>, Vec<_>) = rules.iter().partition(long);
                     let sorted = first.into_iter().chain(last).cloned().collect();
+                    let rule = |o: &Options| (o.u32("id").unwrap_or(0), o.u32("mask").unwrap_or(0));
+                    let all = rules.iter().map(rule).collect();
                     entry.set("rules", Value::List(sorted));
-                    Test::Other
+                    Test::Canid(all)
                 }
                 IPT if kernel >= Kernel::V6_12 => {
                     if !matches!(o.str("match"), Some("policy" | "addrtype")) {
@@ -148,15 +156,16 @@ impl Tree {
     }
     /// Whether every test is made as the kernel makes it.
     pub fn is_exact(&self) -> bool {
-        let known = |m: &Meta| matches!(m.id, 0 | 6 | 7 | 9..=13 | 46);
+        let known = |m: &Meta| KNOWN.contains(&m.id);
         self.tests.iter().all(|(test, _)| match test {
             Test::Other => false,
+            Test::Meta { text: true, left, right, .. } => left.id == 0 && right.id == 0,
             Test::Meta { left, right, .. } => known(left) && known(right),
             _ => true,
         })
     }
     /// `tcf_em_tree_match`: no tests at all always match.
-    pub fn matches(&self, skb: &Skb) -> bool {
+    pub fn matches(&self, skb: &Skb, rng: &mut Rng) -> bool {
         if self.tests.is_empty() {
             return true;
         }
@@ -175,7 +184,7 @@ impl Tree {
                     at = *first;
                     continue;
                 }
-                result = view.holds(test) != (flags & INVERT != 0);
+                result = view.holds(test, rng) != (flags & INVERT != 0);
                 if ends(*flags, result) {
                     break;
                 }
@@ -268,7 +277,7 @@ impl View<'_> {
         }
         Some((at as usize..at as usize + len).map(|i| self.bytes.get(i).copied().unwrap_or(0)).collect())
     }
-    fn holds(&self, test: &Test) -> bool {
+    fn holds(&self, test: &Test, rng: &mut Rng) -> bool {
         match test {
             Test::Cmp { align, layer, off, mask, opnd, val } => {
                 let bytes = self.base(*layer).and_then(|b| self.read(b + i64::from(*off), *align as usize));
@@ -290,33 +299,66 @@ impl View<'_> {
                 let order = by_len.then_with(|| left.bytes.cmp(&right.bytes)) as i32;
                 left.id == 0 && right.id == 0 && compare((order + 1) as u32, 1, *opnd)
             }
-            Test::Meta { opnd, left, right, .. } => match (self.meta(left), self.meta(right)) {
-                (Some(left), Some(right)) => compare(left, right, *opnd),
-                _ => false,
-            },
+            Test::Meta { opnd, left, right, .. } => {
+                let Some(left) = self.meta(left, rng) else { return false };
+                self.meta(right, rng).is_some_and(|right| compare(left, right, *opnd))
+            }
+            Test::Canid(rules) => {
+                let at = if self.skb.tc.at_ingress { i64::from(ETH_HLEN) } else { 0 };
+                let bytes = self.read(at, 4).unwrap_or_default();
+                <[u8; 4]>::try_from(bytes).is_ok_and(|b| can_fits(u32::from_le_bytes(b), rules))
+            }
             Test::Container(_) | Test::Other => false,
         }
     }
-    /// `meta_get`.
-    fn meta(&self, m: &Meta) -> Option<u32> {
+    /// `meta_get`: what the packet has not, fits nothing.
+    fn meta(&self, m: &Meta, rng: &mut Rng) -> Option<u64> {
+        let skb = self.skb;
         let value = match m.id {
-            0 => return Some(m.value),
-            6 => self.skb.priority,
+            0 => return Some(m.value.into()),
+            1 => rng.next_u64(),
+            5 => skb.tc.dev.into(),
+            6 => skb.priority.into(),
             // In network order, on a little-endian machine.
-            7 => u32::from(self.skb.protocol().swap_bytes()),
-            9 => self.skb.len,
-            11 => ETH_HLEN,
-            12 => self.skb.mark,
-            10 | 13 | 46 => 0,
+            7 => skb.protocol().swap_bytes().into(),
+            8 => skb.rare().ptype.unwrap_or_else(|| self.arrived_as()).into(),
+            9 => skb.len.into(),
+            10 => 0,
+            11 => ETH_HLEN.into(),
+            12 => skb.mark.into(),
+            13 => skb.tc.index.into(),
+            46 => {
+                let inside = || skb.rare().within.as_ref().map(|tag| tag.tci);
+                skb.rare().vlan.map(|(_, tci)| tci).or_else(inside)?.into()
+            }
             _ => return None,
         };
         let value = if m.shift != 0 { value.checked_shr(m.shift).unwrap_or(0) } else { value };
-        Some(if m.value != 0 { value & m.value } else { value })
+        Some(if m.value != 0 { value & u64::from(m.value) } else { value })
+    }
+    /// `skb->pkt_type` of a packet that nobody has given another one: of one that arrives by its destination address (`eth_type_trans`).
+    fn arrived_as(&self) -> u8 {
+        match self.skb.eth.1 {
+            [0xff, 0xff, 0xff, 0xff, 0xff, 0xff] if self.skb.tc.at_ingress => 1,
+            [first, ..] if self.skb.tc.at_ingress && first & 1 != 0 => 2,
+            _ => 0,
+        }
     }
 }
 
+/// `em_canid_match`: an extended identifier by the rules for those, another by the rest.
+fn can_fits(id: u32, rules: &[(u32, u32)]) -> bool {
+    const EFF: u32 = 0x8000_0000;
+    const SFF_MASK: u32 = 0x7ff;
+    let mut rules = rules.iter().filter(|(rule, _)| rule & EFF == id & EFF);
+    rules.any(|&(rule, mask)| match id & EFF {
+        0 => (rule ^ id) & mask & SFF_MASK == 0,
+        _ => (rule ^ id) & mask == 0,
+    })
+}
+
 /// `TCF_EM_OPND_EQ`, `_GT`, `_LT`.
-fn compare(left: u32, right: u32, opnd: u32) -> bool {
+fn compare<T: Ord>(left: T, right: T, opnd: u32) -> bool {
     match opnd {
         0 => left == right,
         1 => left > right,
@@ -342,8 +384,11 @@ mod tests {
     fn container(at: u32, flags: u32) -> Options {
         Options::new().with("kind", CONTAINER).with("flags", flags).with("ref", at)
     }
+    fn on(list: &[Options], skb: &Skb) -> bool {
+        Tree::new(list, Kernel::V6_12).unwrap().matches(skb, &mut Rng::named(1, "em"))
+    }
     fn matches(list: &[Options]) -> bool {
-        Tree::new(list, Kernel::V6_12).unwrap().matches(&packet(0, 100))
+        on(list, &packet(0, 100))
     }
 
     #[test]
@@ -386,6 +431,39 @@ mod tests {
         assert!(matches(&[meta(9, 0, 100)]));
         assert!(matches(&[meta(9, 1, 99)]));
         assert!(matches(&[meta(7, 0, 8)]));
-        assert!(!Tree::new(&[meta(1, 0, 8)], Kernel::V6_12).unwrap().is_exact());
+        // The hash.
+        assert!(!Tree::new(&[meta(47, 0, 8)], Kernel::V6_12).unwrap().is_exact());
+        let mut skb = packet(0, 100);
+        // Without a tag there is nothing to compare, not even 0.
+        assert!(!on(&[meta(46, 0, 0)], &skb));
+        skb.rare_mut().vlan = Some((0x8100, 0x2005));
+        (skb.tc.index, skb.tc.dev) = (7, 3);
+        assert!(
+            on(&[meta(46, 0, 0x2005)], &skb) && on(&[meta(13, 0, 7)], &skb) && on(&[meta(5, 0, 3)], &skb)
+        );
+        skb.eth.1 = [0xff; 6];
+        assert!(on(&[meta(8, 0, 0)], &skb));
+        skb.tc.at_ingress = true;
+        assert!(on(&[meta(8, 0, 1)], &skb));
+        skb.rare_mut().ptype = Some(3);
+        assert!(on(&[meta(8, 0, 3)], &skb));
+        // 64 bits of dice are hardly ever less than 32 are.
+        assert!(on(&[meta(1, 1, u32::MAX)], &skb));
+    }
+
+    #[test]
+    fn identifiers_of_can_are_the_first_bytes() {
+        let canid = |rules: &[(u32, u32)]| {
+            let rule = |&(id, mask): &(u32, u32)| Options::new().with("id", id).with("mask", mask);
+            let list: Vec<Options> = rules.iter().map(rule).collect();
+            [Options::new().with("kind", CANID).with("rules", list)]
+        };
+        let mut skb = packet(0, 100);
+        skb.eth.1 = [0x23, 0x01, 0, 0, 0, 0];
+        assert!(on(&canid(&[(0x123, 0x7ff)]), &skb) && on(&canid(&[(0x103, 0x70f)]), &skb));
+        assert!(!on(&canid(&[(0x124, 0x7ff), (0x8000_0123, 0xffff_ffff)]), &skb));
+        skb.eth.1 = [0x23, 0x01, 0, 0x80, 0, 0];
+        assert!(on(&canid(&[(0x8000_0123, 0x9fff_ffff)]), &skb));
+        assert!(!on(&canid(&[(0x123, 0x7ff)]), &skb));
     }
 }

@@ -258,7 +258,7 @@ impl Classifier for Flow {
     /// `flow_classify`.
     fn classify(&self, _: &Shared, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
         for (_, f) in self.filters.iter() {
-            if !f.matches.matches(skb) {
+            if !f.matches.matches(skb, cx.rng) {
                 continue;
             }
             let hit = Hit { classid: f.classid(skb, self.kernel, cx), class: 0 };

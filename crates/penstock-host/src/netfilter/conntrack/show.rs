@@ -70,7 +70,12 @@ impl Tracking {
         for c in self.shown(now) {
             let ip6 = c.tuples[0].src >> 32 != 0;
             let family = if ip6 { "ipv6     10 " } else { "ipv4     2 " };
-            let _ = writeln!(out, "{family}{}zone=0 use=2", self.line(c, now, self.shows_counts));
+            let _ = writeln!(
+                out,
+                "{family}{}zone={} use=2",
+                self.line(c, now, self.shows_counts),
+                c.tuples[0].zone
+            );
         }
         out
     }
@@ -80,7 +85,11 @@ impl Tracking {
         let mut out = String::new();
         let mut count = 0;
         for c in self.shown(now).filter(|c| holds(c)) {
-            let _ = writeln!(out, "{}use=1", self.line(c, now, self.shows_counts));
+            let zone = match c.tuples[0].zone {
+                0 => String::new(),
+                zone => format!("zone={zone} "),
+            };
+            let _ = writeln!(out, "{}{zone}use=1", self.line(c, now, self.shows_counts));
             count += 1;
         }
         (out, count)

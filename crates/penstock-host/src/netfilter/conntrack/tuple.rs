@@ -20,6 +20,8 @@ pub struct Tuple {
     pub sport: u16,
     /// Destination port.
     pub dport: u16,
+    /// The zone, in which the same addresses are another connection; 0 where nobody has chosen one.
+    pub zone: u16,
 }
 
 /// The type of the answer to an ICMP message, and of the message to an answer; `None`: it is neither.
@@ -55,7 +57,7 @@ fn any(addr: IpAddr) -> u128 {
 }
 
 impl Tuple {
-    /// A packet's; `None` where it has none that is read.
+    /// A packet's, in zone 0; `None` where it has none that is read.
     pub(in crate::netfilter) fn of(skb: &Skb) -> Option<Tuple> {
         let (src, dst, protocol) = match skb.l3 {
             L3::Ipv4(h) => (four(h.src), four(h.dst), h.protocol),
@@ -68,7 +70,7 @@ impl Tuple {
             L4::Icmp(i) => (i.id, u16::from(i.ty) << 8 | u16::from(i.code)),
             L4::None => (0, 0),
         };
-        Some(Tuple { src, dst, protocol, sport, dport })
+        Some(Tuple { src, dst, protocol, sport, dport, zone: 0 })
     }
     /// Of the packet an ICMP error quotes; of an echo its type is not kept, and the request is meant.
     pub(in crate::netfilter) fn quoted(q: &Quoted) -> Tuple {
@@ -77,7 +79,7 @@ impl Tuple {
             ipproto::ICMPV6 => 128 << 8,
             _ => q.dport,
         };
-        Tuple { src: any(q.src), dst: any(q.dst), protocol: q.protocol, sport: q.sport, dport }
+        Tuple { src: any(q.src), dst: any(q.dst), protocol: q.protocol, sport: q.sport, dport, zone: 0 }
     }
     /// That of the answers; `None` for an ICMP message that has none.
     pub(in crate::netfilter) fn inverted(self) -> Option<Tuple> {

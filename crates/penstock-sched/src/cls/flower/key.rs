@@ -23,6 +23,9 @@ const UDP: u128 = 17;
 const SCTP: u128 = 132;
 const L2TP: u128 = 115;
 
+/// Entries of a label stack that are looked at (`FLOW_DIS_MPLS_MAX`).
+pub const LABELS_MAX: u32 = 7;
+
 /// A field's value and mask.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Field {
@@ -405,9 +408,27 @@ impl Key {
         }
         self.fields.get(name).map(|f| f.value)
     }
-    /// Whether it looks at what no packet here has: a label stack, the options of a tunnel.
-    pub fn asks_for_more(&self) -> bool {
-        !self.mpls.is_empty() || self.tunnel.is_some()
+    /// Whether it looks at the label stack, and at the options of a tunnel.
+    pub fn looks_beyond(&self) -> (bool, bool) {
+        (!self.mpls.is_empty(), self.tunnel.is_some())
+    }
+    /// What it looks for beyond its fields: first which entries of the label stack there are, and each of them, then the options of a tunnel. Of a
+    /// mask the bits that count.
+    pub fn beyond(&self) -> Vec<u128> {
+        let mut words = Vec::new();
+        if !self.mpls.is_empty() {
+            words.push(self.mpls.keys().fold(0, |used, depth| used | 1 << depth));
+            let entry = |fields: &[Option<u32>; 4]| {
+                let bits = [(12, 0xf_ffff), (9, 7), (8, 1), (0, 0xff)];
+                let all = fields.iter().zip(bits).map(|(n, (shift, mask))| (n.unwrap_or(0) & mask) << shift);
+                u128::from(all.fold(0, |entry, bits| entry | bits))
+            };
+            words.extend((0..LABELS_MAX).map(|depth| self.mpls.get(&depth).map_or(0, entry)));
+        }
+        if let Some(tunnel) = &self.tunnel {
+            words.extend(tunnel.words());
+        }
+        words
     }
     /// `fl_mask_fits_tmplt`: whether it looks only at bits that the template looks at.
     pub fn fits(&self, template: &Key) -> bool {

@@ -3,13 +3,19 @@
 //! Follows: linux v6.12 `net/sched/cls_flower.c` `fl_mask_lookup`, `fl_lookup_range`, `fl_check_assign_mask`;
 //! `net/core/flow_dissector.c` `__skb_flow_dissect` with `FLOW_DISSECTOR_F_STOP_BEFORE_ENCAP`.
 
-use super::key::Key;
+use super::key::{Key, LABELS_MAX};
+use super::tunnel::{self, Tunnel};
 use penstock_packet::headers::ipproto;
 use penstock_packet::{L3, L4, Skb, ethertype};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 /// Most fields a key has.
 const FIELDS_MAX: usize = 64;
+/// Words for the label stack: which entries there are, and these.
+const LABEL_WORDS: usize = 1 + LABELS_MAX as usize;
+/// Words of a packet that are compared at most.
+const WORDS_MAX: usize = FIELDS_MAX + LABEL_WORDS + tunnel::WORDS;
 
 /// The masks in the order they came up in.
 #[derive(Default)]
@@ -21,6 +27,8 @@ struct Mask {
     key: Key,
     /// What it looks at: fields but the ranges of ports, with the bits that count.
     fields: Vec<(&'static str, u128)>,
+    /// The bits that count of the label stack and of a tunnel's options, where it looks at those.
+    beyond: Vec<u128>,
     /// Whether it looks at a range of destination ports, and of source ports.
     ranges: [bool; 2],
     /// Filters by the order they were made in, with their handles.
@@ -76,7 +84,8 @@ impl Mask {
         let fields = key.masks().filter(|(name, _)| !RANGES.iter().any(|r| r.0 == *name || r.1 == *name));
         let fields: Vec<_> = fields.take(FIELDS_MAX).collect();
         let ranges = RANGES.map(|(min, _)| key.value(min).is_some());
-        Mask { key, fields, ranges, ..Mask::default() }
+        let beyond = key.beyond();
+        Mask { key, fields, beyond, ranges, ..Mask::default() }
     }
     fn put(&mut self, masked: Key, handle: u32) {
         let next = self.filters.last_key_value().map_or(0, |(place, _)| place + 1);
@@ -96,20 +105,25 @@ impl Mask {
         }
     }
     fn sought(&self, key: Key) -> Sought {
-        let values = self.fields.iter().map(|(name, _)| key.value(name).unwrap_or(0)).collect();
+        let fields = self.fields.iter().map(|(name, _)| key.value(name).unwrap_or(0));
+        let beyond = key.beyond().into_iter().zip(&self.beyond).map(|(word, mask)| word & mask);
+        let values = fields.chain(beyond).collect();
         let port = |name| key.value(name).unwrap_or(0) as u16;
         let ranges = RANGES.map(|(min, max)| (port(min), port(max)));
         Sought { key, values, ranges }
     }
     fn find(&self, skb: &Skb) -> Option<u32> {
         let packet = Dissected::of(skb);
-        let mut values = [0; FIELDS_MAX];
+        let mut values = [0; WORDS_MAX];
         for (value, (name, mask)) in values.iter_mut().zip(&self.fields) {
             *value = self.field(&packet, name) & mask;
         }
-        let values = &values[..self.fields.len()];
+        if !self.beyond.is_empty() {
+            self.beyond(skb, &mut values[self.fields.len()..]);
+        }
+        let values = &values[..self.fields.len() + self.beyond.len()];
         if self.ranges == [false; 2] {
-            return self.sought.get(values).copied().filter(|_| !self.key.asks_for_more());
+            return self.sought.get(values).copied();
         }
         let within = |sought: &Sought| {
             let ports = [packet.dport, packet.sport];
@@ -120,6 +134,30 @@ impl Mask {
             one(0) && one(1) && *sought.values == *values
         };
         self.filters.values().find(|(_, sought)| within(sought)).map(|(handle, _)| *handle)
+    }
+    /// What it looks at beyond the fields.
+    #[cold]
+    fn beyond(&self, skb: &Skb, values: &mut [u128]) {
+        let (labels, options) = self.key.looks_beyond();
+        let mut at = 0;
+        if labels {
+            // The stack ends with the entry that says so.
+            let mut last = false;
+            let seen = skb.labels().take(LABELS_MAX as usize).take_while(|entry| {
+                let before = last;
+                last = entry & 1 << 8 != 0;
+                !before
+            });
+            for (depth, entry) in seen.enumerate() {
+                values[0] |= 1 << depth;
+                values[1 + depth] = entry.into();
+            }
+            at = LABEL_WORDS;
+        }
+        if options {
+            values[at..at + tunnel::WORDS].copy_from_slice(&Tunnel::of_packet(skb.rare().tunnel.as_deref()));
+        }
+        values.iter_mut().zip(&self.beyond).for_each(|(value, mask)| *value &= mask);
     }
     /// A field of a packet as the dissector leaves it: 0 where there is none. It says which kind of address it has found only
     /// where the mask looks at addresses of that kind.
@@ -134,6 +172,13 @@ impl Mask {
         }
         packet.field(name)
     }
+}
+
+/// States as a packet notes them.
+mod ct_state {
+    pub const NEW: u8 = 2;
+    pub const RELATED: u8 = 4;
+    pub const ESTABLISHED: u8 = 8;
 }
 
 /// What is read of a packet once.
@@ -198,7 +243,50 @@ impl Dissected<'_> {
             "cvlan_prio" => skb.rare().within.as_ref().map_or(0, |t| u128::from(t.tci >> 13)),
             "cvlan_tpid" => skb.rare().within.as_ref().map_or(0, |_| skb.protocol().into()),
             "cvlan_ethtype" => skb.rare().within.as_ref().map_or(0, |t| ethertype(&t.l3).into()),
+            "l2_miss" => u128::from(skb.rare().l2_miss),
+            _ if name.starts_with("enc_") => self.tunnel(name),
+            _ if name.starts_with("ct_") => self.connection(name),
             _ => self.address(name),
+        }
+    }
+    /// `skb_flow_dissect_ct`: of a packet that went through `ct` and has no connection, that it is invalid.
+    fn connection(&self, name: &str) -> u128 {
+        const TRACKED: u128 = 8;
+        let rare = self.skb.rare();
+        let known = rare.ct.filter(|known| known.id.is_some());
+        let state = |known: penstock_packet::Tracked| {
+            let way = if known.reply { 32 } else { 0 };
+            match known.state {
+                ct_state::NEW => TRACKED | 1,
+                ct_state::ESTABLISHED => TRACKED | 2 | way,
+                ct_state::RELATED => TRACKED | 4 | way,
+                _ => 0,
+            }
+        };
+        match (name, known, rare.post_ct) {
+            ("ct_state", Some(known), _) => state(known),
+            ("ct_zone", Some(_), _) => rare.ct_zone.into(),
+            ("ct_mark", Some(_), _) => rare.ct_mark.unwrap_or(0).into(),
+            ("ct_label", Some(_), _) => rare.ct_labels,
+            ("ct_state", None, Some(_)) => TRACKED | 16,
+            ("ct_zone", None, Some(zone)) => zone.into(),
+            _ => 0,
+        }
+    }
+    /// `skb_flow_dissect_tunnel_info`.
+    fn tunnel(&self, name: &str) -> u128 {
+        let Some(info) = self.skb.rare().tunnel.as_deref() else { return 0 };
+        match (name, info.src, info.dst) {
+            ("enc_addr_type", IpAddr::V4(_), _) => 4,
+            ("enc_addr_type", IpAddr::V6(_), _) => 6,
+            ("enc_ipv4_src", IpAddr::V4(a), _) | ("enc_ipv4_dst", _, IpAddr::V4(a)) => a.to_bits().into(),
+            ("enc_ipv6_src", IpAddr::V6(a), _) | ("enc_ipv6_dst", _, IpAddr::V6(a)) => a.to_bits(),
+            ("enc_key_id", ..) => u128::from(info.id as u32),
+            ("enc_dst_port", ..) => info.dst_port.into(),
+            ("enc_tos", ..) => info.tos.into(),
+            ("enc_ttl", ..) => info.ttl.into(),
+            ("enc_flags", ..) => u128::from(info.csum) << 2 | u128::from(info.nofrag) << 3,
+            _ => 0,
         }
     }
     fn icmp(&self, part: fn(&penstock_packet::Icmp) -> u8) -> u128 {

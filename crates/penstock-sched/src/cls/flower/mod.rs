@@ -1,7 +1,7 @@
 //! `flower`: fields of the headers, with masks.
 //!
 //! Follows: linux v6.12 `net/sched/cls_flower.c` `fl_change`, `fl_classify`, `fl_dump`, `fl_tmplt_create`.
-//! Differs: packets here have one VLAN tag at most, and no label stacks, no tunnels and no connections: what asks for those finds 0.
+//! Differs: no packet here is of PPPoE, CFM, L2TP, ESP or AH: what asks for those finds 0.
 
 mod key;
 mod masks;
@@ -83,6 +83,9 @@ impl Classifier for Flower {
             return Err(change.device.refusal(KernelError::EINVAL, why));
         }
         let (masked, mask) = key.masked();
+        if mask.masks().any(|(name, _)| name.starts_with("ct_")) {
+            change.acts.looks_at_connections();
+        }
         let old = self.filters.get(change.handle).map(|f| f.key.masked());
         if old.as_ref().is_some_and(|(_, old)| *old != mask) {
             return Err(einval());

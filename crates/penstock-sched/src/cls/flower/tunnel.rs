@@ -4,6 +4,7 @@
 
 use crate::qdisc::Device;
 use penstock_model::{KernelError, Options, Value};
+use penstock_packet::{TunnelInfo, TunnelOptions};
 
 /// Keys and masks of one kind of tunnel, each option as numbers and, geneve's, bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -27,6 +28,52 @@ const VXLAN_GBP_MASK: u64 = 0x0048_ffff;
 
 fn refuse<T>(device: &Device, errno: i32, why: &str) -> Result<T, KernelError> {
     Err(device.refusal(errno, why))
+}
+
+/// Bytes that are compared: the options, their length, which kind they are.
+const BYTES: usize = 16 * WORDS;
+/// The same in words.
+pub const WORDS: usize = 17;
+/// `IP_TUNNEL_*_OPT_BIT`.
+const GENEVE_OPT_BIT: u8 = 11;
+const VXLAN_OPT_BIT: u8 = 12;
+const ERSPAN_OPT_BIT: u8 = 14;
+const GTP_OPT_BIT: u8 = 15;
+const PFCP_OPT_BIT: u8 = 17;
+
+fn words(bytes: &[u8; BYTES]) -> [u128; WORDS] {
+    let mut words = [0; WORDS];
+    for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(16)) {
+        *word = chunk.iter().fold(0, |word, b| word << 8 | u128::from(*b));
+    }
+    words
+}
+
+/// `struct erspan_metadata`.
+fn erspan(ver: u8, index: u32, dir: u8, hwid: u8) -> [u8; 12] {
+    let mut bytes = [0; 12];
+    bytes[0] = ver;
+    match ver {
+        1 => bytes[4..8].copy_from_slice(&index.to_be_bytes()),
+        _ => (bytes[10], bytes[11]) = (hwid >> 4 & 3, (dir & 1) << 3 | hwid << 4),
+    }
+    bytes
+}
+
+/// An option as it stands in memory. What no packet here has, of GTP and PFCP, is empty.
+fn image(of: &str, o: &Opt) -> Vec<u8> {
+    let n = |name: &str| o.numbers.iter().find(|(known, _)| *known == name).map_or(0, |(_, n)| *n);
+    match of {
+        "geneve" => {
+            let mut bytes = (n("class") as u16).to_be_bytes().to_vec();
+            bytes.extend([n("kind") as u8, (o.data.len() / 4) as u8]);
+            bytes.extend(&o.data);
+            bytes
+        }
+        "vxlan" => (n("gbp") as u32).to_le_bytes().to_vec(),
+        "erspan" => erspan(n("ver") as u8, n("index") as u32, n("dir") as u8, n("hwid") as u8).to_vec(),
+        _ => Vec::new(),
+    }
 }
 
 /// The numbers of a kind's options; what a mask does not give is all ones.
@@ -132,6 +179,48 @@ impl Tunnel {
         self.of == template.of
             && self.masks.len() <= template.masks.len()
             && self.masks.iter().zip(&template.masks).all(|(mine, its)| within(mine, its))
+    }
+    /// The options as the dissector has them; of a mask the bits that count.
+    pub fn words(&self) -> [u128; WORDS] {
+        // A mask has no keys.
+        let key = !self.keys.is_empty();
+        let mut bytes = [0; BYTES];
+        let mut at = 0;
+        for (n, mask) in self.masks.iter().enumerate() {
+            let masked = image(&self.of, mask);
+            let own = if key { self.keys.get(n).map(|k| image(&self.of, k)) } else { None };
+            for (i, bits) in masked.iter().enumerate().take(MAX - at.min(MAX)) {
+                bytes[at + i] = own.as_ref().map_or(*bits, |own| own.get(i).copied().unwrap_or(0) & bits);
+            }
+            at += masked.len();
+        }
+        bytes[MAX] = at.min(MAX) as u8;
+        bytes[MAX + 1] = match self.of.as_str() {
+            "geneve" => GENEVE_OPT_BIT,
+            "vxlan" => VXLAN_OPT_BIT,
+            "erspan" => ERSPAN_OPT_BIT,
+            "gtp" => GTP_OPT_BIT,
+            _ => PFCP_OPT_BIT,
+        };
+        words(&bytes)
+    }
+    /// The same of what stands beside a packet.
+    pub fn of_packet(info: Option<&TunnelInfo>) -> [u128; WORDS] {
+        let mut bytes = [0; BYTES];
+        let mut put = |data: &[u8], bit| {
+            let len = data.len().min(MAX);
+            bytes[..len].copy_from_slice(&data[..len]);
+            (bytes[MAX], bytes[MAX + 1]) = (len as u8, bit);
+        };
+        match info.map(|i| &i.options) {
+            Some(TunnelOptions::Geneve(data)) if !data.is_empty() => put(data, GENEVE_OPT_BIT),
+            Some(TunnelOptions::Vxlan { gbp }) => put(&gbp.to_le_bytes(), VXLAN_OPT_BIT),
+            Some(&TunnelOptions::Erspan { ver, index, dir, hwid }) => {
+                put(&erspan(ver, index, dir, hwid), ERSPAN_OPT_BIT);
+            }
+            _ => {}
+        }
+        words(&bytes)
     }
     /// Adds its options to a dump.
     pub fn dump(&self, o: &mut Options) {

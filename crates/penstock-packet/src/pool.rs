@@ -6,13 +6,16 @@ use crate::skb::{Packet, Sender, Skb, TcNote};
 use penstock_model::{Handle, Time};
 use std::collections::BTreeMap;
 
+/// What a packet points to that carries another.
+type Memory = Box<Carried>;
+
 /// Spent packets, kept for reuse: in the steady state nothing is allocated per packet. It counts those that are lent out, and
 /// what was made of packets beside those that were sent.
 #[derive(Default, Debug)]
 pub struct Pool {
     spent: Vec<Packet>,
     /// Memory for what tunnels carry.
-    spare: Vec<Box<Carried>>,
+    spare: Vec<Memory>,
     /// Made and not given back.
     lent: u64,
     /// Packets made before are not counted among the extras.

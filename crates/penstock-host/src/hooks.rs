@@ -59,8 +59,13 @@ impl Host {
         if before != (packet.mark, packet.tos(), addresses(&packet))
             && let L3::Ipv4(h) = packet.l3
         {
-            hop =
-                self.route_output(Key { src: h.src, tos: h.tos & 0x1c, mark: packet.mark, ports: Ports::of(&packet), ..Key::to(h.dst) });
+            hop = self.route_output(Key {
+                src: h.src,
+                tos: h.tos & 0x1c,
+                mark: packet.mark,
+                ports: Ports::of(&packet),
+                ..Key::to(h.dst)
+            });
             packet.set_realms(self.fib.realms(&hop, None));
         }
         self.ip_output(packet, hop, cx);

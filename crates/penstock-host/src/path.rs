@@ -346,8 +346,13 @@ impl Host {
                 return Err(KernelError::errno(KernelError::EINVAL));
             }
         };
-        let hop =
-            self.route_output(Key { src: h.src, tos: h.tos & 0x1c, mark: packet.mark, ports: Ports::of(&packet), ..Key::to(h.dst) });
+        let hop = self.route_output(Key {
+            src: h.src,
+            tos: h.tos & 0x1c,
+            mark: packet.mark,
+            ports: Ports::of(&packet),
+            ..Key::to(h.dst)
+        });
         if hop.mtu_locked {
             //= linux v6.12 include/net/ip.h ip_dont_fragment
             h.frag_off &= !IP_DF;

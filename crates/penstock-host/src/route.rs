@@ -282,8 +282,17 @@ impl Rule {
         self.hits((key.iif, key.oif), key.mark, (key.src.into(), key.dst.into()), key.tclass, key.ports)
     }
     #[inline]
-    fn hits(&self, (iif, oif): (u32, u32), mark: u32, (src, dst): (IpAddr, IpAddr), tos: u8, ports: Ports) -> bool {
-        let within = |range: Option<(u16, u16)>, port: u16| range.is_none_or(|(low, high)| (low..=high).contains(&port));
+    fn hits(
+        &self,
+        (iif, oif): (u32, u32),
+        mark: u32,
+        (src, dst): (IpAddr, IpAddr),
+        tos: u8,
+        ports: Ports,
+    ) -> bool {
+        let within = |range: Option<(u16, u16)>, port: u16| {
+            range.is_none_or(|(low, high)| (low..=high).contains(&port))
+        };
         let s = &self.spec;
         let hit = (self.iif == 0 || self.iif == iif)
             && (self.oif == 0 || self.oif == oif)

@@ -541,7 +541,8 @@ fn rules_ask_for_protocols_and_ports() {
     }
     let mut net = routed(Kernel::V6_12);
     told(&mut net.hosts[1], "ip rule add ipproto tcp dport 443 prohibit");
-    let asked = |net: &mut Net, words: &str| told(&mut net.hosts[1], &format!("ip route get 10.0.2.1 {words}"));
+    let asked =
+        |net: &mut Net, words: &str| told(&mut net.hosts[1], &format!("ip route get 10.0.2.1 {words}"));
     assert_eq!(asked(&mut net, "ipproto tcp dport 443"), "RTNETLINK answers: Permission denied\n");
     assert!(asked(&mut net, "ipproto udp dport 443").starts_with("10.0.2.1 dev eth1 "));
     assert_eq!(asked(&mut net, "dport x"), "Error: argument \"x\" is wrong: invalid dport\n\n");
@@ -577,7 +578,10 @@ fn a_routes_mtu_counts_for_what_is_made_and_what_is_forwarded() {
     set4(&mut big, |h| h.frag_off = IP_DF);
     net.send(0, big).unwrap();
     net.run(Time::from_ns(1_000_000_000));
-    assert_eq!(net.delivered.iter().map(|(host, p)| (*host, p.network_len())).collect::<Vec<_>>(), [(2, 1400)]);
+    assert_eq!(
+        net.delivered.iter().map(|(host, p)| (*host, p.network_len())).collect::<Vec<_>>(),
+        [(2, 1400)]
+    );
     assert_eq!(net.frames.iter().filter(|(_, host, f)| *host == 0 && f.len > 42).count(), 2);
 }
 

@@ -459,7 +459,9 @@ fn super_packet(p: &Map<String, Value>, place: &str, skb: &mut Skb) -> Answer<()
     let dodgy = match p.get("gso_dodgy") {
         None => false,
         Some(Value::Bool(dodgy)) => *dodgy,
-        Some(other) => return Err(Diagnostic::error(format!("{place}gso_dodgy: {other} is not true or false"))),
+        Some(other) => {
+            return Err(Diagnostic::error(format!("{place}gso_dodgy: {other} is not true or false")));
+        }
     };
     if !p.contains_key("gso_size") {
         if dodgy {
@@ -548,7 +550,10 @@ mod tests {
         assert_eq!(segments(json!({"proto": "tcp", "len": 54 + 2896, "gso_size": 1448})), (2, 2));
         assert_eq!(segments(json!({"len": 42 + 3000, "gso_size": 1000, "gso_dodgy": true})), (3, 0));
         let wrong = |packet: Value, want: &str| assert_eq!(read(packet).unwrap_err().message, want);
-        wrong(json!({"proto": "icmp", "len": 3000, "gso_size": 1000}), "packets[0].gso_size: only TCP and UDP are cut into segments");
+        wrong(
+            json!({"proto": "icmp", "len": 3000, "gso_size": 1000}),
+            "packets[0].gso_size: only TCP and UDP are cut into segments",
+        );
         wrong(json!({"gso_size": 7}), "packets[0].gso_size: 7 is not in 8..65535");
         wrong(json!({"gso_dodgy": true}), "packets[0].gso_dodgy: only of a super-packet");
     }

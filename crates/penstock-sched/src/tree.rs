@@ -24,6 +24,7 @@ use crate::sch::sfq::hash::Key;
 use crate::sch::{self, KindSpec};
 use penstock_model::rtnetlink::{ClassDump, QdiscDump};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
+use penstock_packet::headers::ETH_HLEN;
 use penstock_packet::{Gso, Packet, Skb};
 use std::collections::BTreeMap;
 
@@ -232,13 +233,7 @@ impl Tree {
     #[inline]
     pub fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         packet.pkt_len = self.device.counted(packet.initial_pkt_len());
-        if self.device.kernel >= Kernel::V7_2
-            && let Some(gso) = packet.gso()
-            && gso.dodgy
-        {
-            //= linux v7.2 net/core/dev.c qdisc_pkt_len_segs_init: what the sender has not counted is counted here.
-            packet.rare_mut().gso = Some(Gso { dodgy: false, ..gso });
-        }
+        self.count_segments(&mut packet);
         packet.queued = cx.now;
         (packet.tc.at_ingress, packet.tc.dev) = (false, self.device.ifindex);
         cx.acts.at_device(&self.device);
@@ -269,9 +264,26 @@ impl Tree {
             return false;
         }
         packet.pkt_len = self.device.counted(packet.initial_pkt_len());
+        self.count_segments(packet);
         packet.queued = now;
         (packet.tc.at_ingress, packet.tc.dev) = (false, self.device.ifindex);
         self.root.pass_by(packet, now)
+    }
+    //= linux v7.2 net/core/dev.c qdisc_pkt_len_segs_init: the segments that a super-packet's sender has not counted are counted here.
+    #[inline]
+    fn count_segments(&self, packet: &mut Skb) {
+        if packet.is_noted() {
+            Tree::count_segments_of(self.device.kernel, packet);
+        }
+    }
+    #[cold]
+    fn count_segments_of(kernel: Kernel, packet: &mut Skb) {
+        if kernel >= Kernel::V7_2
+            && let Some(gso) = packet.gso()
+            && gso.dodgy
+        {
+            packet.rare_mut().gso = Some(Gso { dodgy: false, ..gso });
+        }
     }
     /// `netdev_core_pick_tx` without XPS: the queue that a filter at the egress hook has chosen, else one by the packet's hash
     /// (`skb_tx_hash`), among those of its traffic class where there are any.
@@ -322,6 +334,13 @@ impl Tree {
         let Some(hook) = &mut self.ingress else { return Some(packet) };
         packet.tc.at_ingress = true;
         packet.pkt_len = packet.network_len();
+        if self.device.kernel >= Kernel::V7_2
+            && let Some(gso) = packet.gso()
+        {
+            // With the headers of the further segments, those of Ethernet left out, as it is received.
+            packet.pkt_len += u32::from(gso.segs - 1) * (packet.segment_headers() - ETH_HLEN);
+            Tree::count_segments_of(self.device.kernel, &mut packet);
+        }
         let gone = hook.pass(&mut packet, cx);
         packet.tc.at_ingress = false;
         match gone {

@@ -124,7 +124,17 @@ pub struct Key6 {
 impl Key6 {
     /// A packet made here, of which nothing else is known.
     pub fn to(dst: Ipv6Addr) -> Key6 {
-        Key6 { dst, src: Ipv6Addr::UNSPECIFIED, label: 0, tclass: 0, mark: 0, iif: 1, oif: 0, strict: false, ports: Ports::default() }
+        Key6 {
+            dst,
+            src: Ipv6Addr::UNSPECIFIED,
+            label: 0,
+            tclass: 0,
+            mark: 0,
+            iif: 1,
+            oif: 0,
+            strict: false,
+            ports: Ports::default(),
+        }
     }
 }
 

@@ -115,7 +115,8 @@ impl Qdisc for Multiq {
             Err(gone) => return gone.leave_counted(packet, &mut self.stats, cx),
         };
         let len = packet.pkt_len;
-        let added = |&(xmit, more): &(Xmit, u32)| if xmit == Xmit::Success { (1 + more, len) } else { (more, 0) };
+        let added =
+            |&(xmit, more): &(Xmit, u32)| if xmit == Xmit::Success { (1 + more, len) } else { (more, 0) };
         let (answer, _) = self.on_band(band, |node| node.enqueue_told(packet, cx), added);
         if answer == Xmit::Success {
             if self.is_old() {

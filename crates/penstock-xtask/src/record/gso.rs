@@ -72,6 +72,14 @@ fn headers(entry: &Map<String, Value>) -> Option<u64> {
 /// The rate of a line as a specification writes it.
 fn bytes_per_s(text: &str) -> f64 {
     let digits: f64 = text.trim_end_matches(char::is_alphabetic).parse().unwrap_or(1e6);
-    let scale = if text.contains('g') { 1e9 } else if text.contains('m') { 1e6 } else if text.contains('k') { 1e3 } else { 1.0 };
+    let scale = if text.contains('g') {
+        1e9
+    } else if text.contains('m') {
+        1e6
+    } else if text.contains('k') {
+        1e3
+    } else {
+        1.0
+    };
     digits * scale / 8.0
 }

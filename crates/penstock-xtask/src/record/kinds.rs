@@ -4,8 +4,8 @@ use super::DICE;
 use super::dice::Dice;
 use super::packets::{Traffic, sequence};
 use super::{
-    actions, aqm, arrive, by_grammar, cake, cbs, chance, classify, dualpi2, edits, etf, ets, fq_pie, gso, hfsc,
-    hhf, htb, matches, midway, mixed, mq, multiq, netem, paced, plug, qfq, seldom, skbprio, taprio,
+    actions, aqm, arrive, by_grammar, cake, cbs, chance, classify, dualpi2, edits, etf, ets, fq_pie, gso,
+    hfsc, hhf, htb, matches, midway, mixed, mq, multiq, netem, paced, plug, qfq, seldom, skbprio, taprio,
 };
 use penstock_model::Kernel;
 use penstock_sched::sch;

@@ -433,7 +433,7 @@ impl Netem {
             if packet.gso().is_some() {
                 let mut segments = cx.drops.segment(packet);
                 packet = segments.remove(0);
-                rest.extend(segments.drain(..));
+                rest.append(&mut segments);
                 cx.drops.segments_done(segments, 0);
             }
             damage::strike(&mut packet, cx.rng);

@@ -110,6 +110,10 @@ fn nonsense_is_refused() {
             let mut spec = vector.value["spec"].clone();
             let place = pick_place(&mut spec, &mut dice);
             *place = odd[dice.below(odd.len() as u32) as usize].clone();
+            // To wait for a day beside a gate that moves each microsecond takes its time.
+            if spec["drain_s"].as_f64().is_some_and(|s| s > 60.0) {
+                spec["drain_s"] = json!(60);
+            }
             if replay::run(&spec).is_err_and(|refusal| refusal.message.is_empty()) {
                 panic!("a refusal without a word: {spec}");
             }

@@ -6,6 +6,7 @@ use super::packets::{Traffic, sequence};
 use super::{
     actions, aqm, arrive, by_grammar, cake, cbs, chance, classify, dualpi2, edits, etf, ets, fq_pie, gso,
     hfsc, hhf, htb, matches, midway, mixed, mq, multiq, netem, paced, plug, qfq, seldom, skbprio, taprio,
+    wraps,
 };
 use penstock_model::Kernel;
 use penstock_sched::sch;
@@ -30,6 +31,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("choke", |d, _| aqm::choke(d)),
     ("choke_dice", |d, _| chance::choke(d)),
     ("codel", |d, _| aqm::case(d, aqm::codel_words)),
+    ("ct", |d, _| wraps::case(d, true)),
     ("drr", |d, _| aqm::drr(d)),
     ("dualpi2", |d, _| dualpi2::case(d)),
     ("dualpi2_dice", |d, _| dualpi2::dice(d)),
@@ -77,6 +79,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("taprio", |d, seed| taprio::case(d, seed < MIDWAY || seed.is_multiple_of(2))),
     ("tbf", |d, _| tbf(d)),
     ("u32", |d, _| classify::case(d, true)),
+    ("wraps", |d, _| wraps::case(d, false)),
 ];
 
 /// Trees of every kind under much traffic; takes long, so not among all.
@@ -102,7 +105,7 @@ pub fn all(kernel: Kernel) -> Vec<&'static str> {
 const MIDWAY: u64 = 101;
 
 /// But of these, which have commands of their own there.
-const OWN_COMMANDS: &[&str] = &["cake_mq", "mq", "mqprio", "taprio"];
+const OWN_COMMANDS: &[&str] = &["cake_mq", "mq", "mqprio", "ct", "taprio", "wraps"];
 
 /// A case with super-packets of one kind or another: those of which `all` has exact cases, in turns.
 const GSO: &str = "gso";

@@ -39,6 +39,7 @@ mod qfq;
 mod seldom;
 mod skbprio;
 mod taprio;
+mod wraps;
 
 use anyhow::{Context, Result, bail};
 use penstock_replay as replay;

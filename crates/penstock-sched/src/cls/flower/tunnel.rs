@@ -127,7 +127,14 @@ fn read(of: &str, o: &Options, key: bool, device: &Device) -> Result<Opt, Kernel
         .iter()
         .map(|&(name, ones)| {
             let given = o.u64(name).map(|n| if of == "vxlan" { n & VXLAN_GBP_MASK } else { n });
-            (name, given.unwrap_or(if name == "ver" { ver } else { ones }))
+            let n = given.unwrap_or(if name == "ver" { ver } else { ones });
+            // Bits of `struct erspan_md2`, of keys and masks.
+            let n = match (of, name) {
+                ("erspan", "dir") => n & 1,
+                ("erspan", "hwid") => n & 0x3f,
+                _ => n,
+            };
+            (name, n)
         })
         .collect();
     Ok(Opt { numbers, data })

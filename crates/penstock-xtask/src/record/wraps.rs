@@ -32,7 +32,11 @@ fn gate(d: &mut Dice) -> String {
         o += &format!(" cycle-time {}", d.pick(&CYCLES));
     }
     for n in 0..count {
-        let share = if n + 1 == count { left } else { d.scale(STEP_MIN, left / 2).min(left - STEP_MIN * (count - n)) };
+        let share = if n + 1 == count {
+            left
+        } else {
+            d.scale(STEP_MIN, left / 2).min(left - STEP_MIN * (count - n))
+        };
         left -= share;
         o += &match d.range(0, 5) {
             0..=1 => format!(" sched-entry close {share}"),

@@ -438,7 +438,7 @@ impl Program for Ping {
         cx.result.rtt = Some(Histogram::default());
         if self.label == Some(0) && addr.is_ipv6() {
             //= linux v6.12 net/ipv6/ip6_flowlabel.c fl_intern: any but 0
-            self.label = Some(1 + self.rng.below(0xf_ffff) as u32);
+            self.label = Some(1 + self.rng.below(0xf_ffff));
         }
         let (target, addr, size) = (&self.target, self.addr, self.size);
         let from = match self.source.filter(|_| self.strict) {

@@ -653,7 +653,7 @@ impl Host {
         self.fib.find(addr).is_some_and(|r| r.kind == RouteKind::Local)
     }
     /// Whether `addr` is a broadcast address here.
-    pub(crate) fn is_broadcast(&self, addr: Ipv4Addr) -> bool {
+    pub fn is_broadcast(&self, addr: Ipv4Addr) -> bool {
         addr == Ipv4Addr::BROADCAST || self.fib.find(addr).is_some_and(|r| r.kind == RouteKind::Broadcast)
     }
     fn owns_broadcast(&self, ifindex: u32, addr: Ipv4Addr) -> bool {

@@ -145,7 +145,7 @@ fn a_round_trip_on_an_idle_link_is_exact() {
     assert_eq!(app.rtts, [rtt + arp, rtt, rtt]);
     assert_eq!(app.exit, Some(0));
     assert!(
-        app.output.contains("108 bytes from 10.0.0.2: icmp_seq=2 ttl=64 time=10.2 ms\n"),
+        app.output.contains("108 bytes from 10.0.0.2: icmp_seq=2 ttl=64 time=10.3 ms\n"),
         "{}",
         app.output
     );

@@ -164,16 +164,22 @@ impl Net {
         self.pool.free(packet);
     }
     fn echo_answered(&mut self, host: u32, packet: Packet, ip: Ends, icmp: Icmp) {
-        let waiting = self.machines[host as usize].sockets.pings.iter().find(|&&(id, _)| id == icmp.id);
-        let Some(&(_, app)) = waiting else {
+        let all = self.machines[host as usize].sockets.pings.len();
+        if !self.machines[host as usize].sockets.pings.iter().any(|&(id, _)| id == icmp.id) {
             self.no_listener(host, packet);
             return;
-        };
+        }
         if let Some((flow, Part::Data)) = untag(packet.flow) {
             self.meter.received(flow, &packet);
         }
         let len = packet.len - ip.len;
-        self.wakes.tell(app, Wake::Echo { len, seq: icmp.seq, ttl: ip.ttl, from: ip.src });
+        // Each socket of this identifier has a copy (`raw_local_deliver`).
+        for n in 0..all {
+            let (id, app) = self.machines[host as usize].sockets.pings[n];
+            if id == icmp.id {
+                self.wakes.tell(app, Wake::Echo { len, seq: icmp.seq, ttl: ip.ttl, from: ip.src });
+            }
+        }
         self.pool.free(packet);
     }
     /// An error about a packet of a socket here. Of a packet that was too big the machine itself has taken note (`Host::mtu_to`).
@@ -184,16 +190,13 @@ impl Net {
         let table = &self.machines[host as usize].sockets;
         match about.protocol {
             ipproto::ICMP | ipproto::ICMPV6 => {
-                if let Some(&(_, app)) = table.pings.iter().find(|&&(id, _)| id == about.sport) {
-                    let info = icmp.info();
-                    let error = Wake::EchoError {
-                        from: ip.src,
-                        ty: icmp.ty,
-                        code: icmp.code,
-                        seq: about.dport,
-                        info,
-                    };
-                    self.wakes.tell(app, error);
+                let (seq, info) = (about.dport, icmp.info());
+                for n in 0..table.pings.len() {
+                    let (id, app) = self.machines[host as usize].sockets.pings[n];
+                    if id == about.sport {
+                        let (from, ty, code) = (ip.src, icmp.ty, icmp.code);
+                        self.wakes.tell(app, Wake::EchoError { from, ty, code, seq, info });
+                    }
                 }
             }
             ipproto::UDP => {

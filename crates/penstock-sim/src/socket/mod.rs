@@ -9,7 +9,7 @@
 mod config;
 mod deliver;
 mod tcp;
-mod udp;
+pub(crate) mod udp;
 
 use crate::event::Event;
 use crate::flow::{Part, RETRANSMISSION, tag, untag};

@@ -2,6 +2,25 @@
 
 use super::*;
 
+/// An echo request as its program asks for it.
+#[derive(Clone, Copy)]
+pub(crate) struct Echo {
+    pub(crate) id: u16,
+    pub(crate) seq: u16,
+    /// Bytes of data, and the type of service.
+    pub(crate) len: u32,
+    pub(crate) tos: u8,
+    /// Time to live; 0 for the machine's.
+    pub(crate) ttl: u8,
+    pub(crate) mark: u32,
+    /// Flow label of IPv6; 0 for the machine's.
+    pub(crate) label: u32,
+    /// The address its socket is bound to.
+    pub(crate) from: Option<IpAddr>,
+    /// It must not be cut.
+    pub(crate) whole: bool,
+}
+
 impl Net {
     /// A UDP socket, bound to `port` (0: chosen when it is first used). `None`: taken.
     pub(crate) fn udp_bind(&mut self, host: u32, app: u32, port: u16, opts: SockOpts) -> Option<u32> {
@@ -138,33 +157,32 @@ impl Net {
         }
     }
 
-    /// Sends an echo request with `len` bytes of data.
-    #[allow(clippy::too_many_arguments)] // A header's fields.
+    /// Sends an echo request.
     pub(crate) fn echo_request(
         &mut self,
         host: u32,
         to: IpAddr,
-        id: u16,
-        seq: u16,
-        len: u32,
-        tos: u8,
+        echo: Echo,
         flow: u32,
     ) -> Result<(), &'static str> {
         let now = self.now();
-        let frame = headers(to) + 8 + len.min(65_507);
+        let frame = headers(to) + 8 + echo.len.min(65_507);
         let (ty, protocol) = if to.is_ipv4() { (8, ipproto::ICMP) } else { (128, ipproto::ICMPV6) };
         let kernel = self.machines[host as usize].kernel;
+        let mut l3 = network(echo.from.unwrap_or(LEAST), to, echo.tos, protocol, echo.whole);
+        match &mut l3 {
+            L3::Ipv4(h) => h.ttl = echo.ttl,
+            L3::Ipv6(h) => (h.hop_limit, h.flow_label) = (echo.ttl, echo.label),
+            _ => {}
+        }
         let packet = self.pool.alloc(Skb {
-            priority: rt_tos2priority(kernel, tos),
+            priority: rt_tos2priority(kernel, echo.tos),
+            mark: echo.mark,
             flow: tag(flow, Part::Data),
-            seq: seq.into(),
+            seq: echo.seq.into(),
             created: now,
             queued: now,
-            ..Skb::new(
-                frame,
-                network(LEAST, to, tos, protocol, len + 28 <= 1500),
-                L4::Icmp(Icmp::new(ty, 0, id, seq)),
-            )
+            ..Skb::new(frame, l3, L4::Icmp(Icmp::new(ty, 0, echo.id, echo.seq)))
         });
         self.meter.flows[flow as usize].sent(frame, false, now);
         self.on_host(host, |h, cx| h.send(packet, cx)).map_err(|e| e.strerror())

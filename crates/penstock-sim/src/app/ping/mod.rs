@@ -1,0 +1,544 @@
+//! `ping`.
+//!
+//! Follows: iputils s20100418 (profile 2.6.35: `icmp_req=`, whole percents) and 20221126 (today: `icmp_seq=`),
+//! `ping_common.c` `gather_statistics`, `finish`, `llsqrt`; `ping.c` `pr_icmph`.
+//! A process is woken late: by up to a jiffy of 4 ms in 2.6.35 (`SO_RCVTIMEO` counts jiffies), by some 1.4 ms today (ping counts
+//! milliseconds); drawn from the seed, so that `time 19041ms` for 20 packets.
+//! Differs: no flood, no preload, no adaptive intervals, no options of IP; names are not looked up for replies; a packet that the device's queue
+//! drops is taken for sent, where Linux says ENOBUFS and ping tries again; over IPv4 each ping learns a path's MTU for itself.
+
+mod parse;
+#[cfg(test)]
+mod recorded;
+mod words;
+
+pub(crate) use parse::{KNOWN, NOT_HERE};
+
+use crate::app::{Cx, Family, Program};
+use crate::histogram::Histogram;
+use crate::intent::Intent;
+use crate::socket::udp::Echo;
+use crate::wake::Wake;
+use penstock_model::traffic::Dist;
+use penstock_model::{Kernel, Rng, Span, Time};
+use std::fmt::Write;
+use std::net::{IpAddr, Ipv4Addr};
+
+const LINGER_MAX: Span = Span::from_secs(10);
+
+/// One `ping`.
+pub(crate) struct Ping {
+    // Parameters
+    kernel: Kernel,
+    /// What reading the options said.
+    said: String,
+    target: String,
+    addr: IpAddr,
+    family: Family,
+    count: u64,
+    interval: Span,
+    size: u32,
+    tos: u8,
+    linger: Span,
+    deadline: Option<Span>,
+    quiet: bool,
+    outstanding: bool,
+    times: bool,
+    audible: bool,
+    verbose: bool,
+    /// `-e`.
+    ident: Option<u16>,
+    /// `-t`.
+    ttl: Option<u8>,
+    mark: u32,
+    /// `-F`: the flow label of IPv6; 0 asks for any.
+    label: Option<u32>,
+    /// `-M`.
+    pmtudisc: Option<PmtuDisc>,
+    /// `-B`, `-I` with an address: the socket is bound to its source.
+    strict: bool,
+    /// `-I` with an address of each family, and the one that is used.
+    source4: Option<IpAddr>,
+    source6: Option<IpAddr>,
+    source: Option<IpAddr>,
+    // Variables
+    rng: Rng,
+    id: u16,
+    flow: u32,
+    timer: u32,
+    /// The timer of the end.
+    exit: u32,
+    started: Time,
+    last_sent: Time,
+    /// Each request, by sequence number from 1.
+    sent: Vec<Probe>,
+    received: u64,
+    repeats: u64,
+    errors: u64,
+    /// What has been heard of the path over IPv4: its MTU, whether packets may be cut on it, and until when that is believed.
+    path: Option<(u32, bool, Time)>,
+    /// How many were under way at most.
+    pipesize: u64,
+    sum_us: i64,
+    sum2_us: i128,
+    min_us: i64,
+    max_us: i64,
+}
+
+/// `net.ipv4.route.min_pmtu`, bytes, and `mtu_expires`: how long a path's MTU is believed.
+const MIN_PMTU: u32 = 552;
+const MTU_EXPIRES: Span = Span::from_secs(600);
+
+const SEND: u32 = 0;
+const EXIT: u32 = 1;
+
+/// A request.
+#[derive(Clone, Copy)]
+struct Probe {
+    at: Time,
+    answered: bool,
+}
+
+/// What `-M` asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PmtuDisc {
+    Do,
+    Want,
+    Dont,
+}
+
+impl Ping {
+    /// What ping does without an option.
+    fn new(kernel: Kernel) -> Ping {
+        Ping {
+            kernel,
+            said: String::new(),
+            target: String::new(),
+            addr: Ipv4Addr::UNSPECIFIED.into(),
+            family: Family::Any,
+            count: 0,
+            interval: Span::from_secs(1),
+            size: 56,
+            tos: 0,
+            linger: LINGER_MAX,
+            deadline: None,
+            quiet: false,
+            outstanding: false,
+            times: false,
+            audible: false,
+            verbose: false,
+            ident: None,
+            ttl: None,
+            mark: 0,
+            label: None,
+            pmtudisc: None,
+            strict: false,
+            source4: None,
+            source6: None,
+            source: None,
+            rng: Rng::named(0, ""),
+            id: 0,
+            flow: 0,
+            timer: 0,
+            exit: 0,
+            started: Time::ZERO,
+            last_sent: Time::ZERO,
+            sent: Vec::new(),
+            received: 0,
+            repeats: 0,
+            errors: 0,
+            path: None,
+            pipesize: 0,
+            sum_us: 0,
+            sum2_us: 0,
+            min_us: i64::MAX,
+            max_us: 0,
+        }
+    }
+    /// The headers of Ethernet and IP, bytes.
+    fn headers(&self) -> u32 {
+        if self.addr.is_ipv4() { 34 } else { 54 }
+    }
+    /// Sends the next request (`pinger`).
+    fn send(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        let before = self.sent.len() as u64;
+        if self.outstanding && self.sent.last().is_some_and(|probe| !probe.answered) {
+            self.print_timestamp(cx);
+            cx.print(&format!("no answer yet for icmp_seq={}\n", before % 0x10000));
+        }
+        self.sent.push(Probe { at: now, answered: false });
+        self.last_sent = now;
+        self.probe((before + 1) as u16, cx);
+        cx.result.packets = Some((self.sent.len() as u64, self.received));
+        let all = self.count > 0 && self.sent.len() as u64 >= self.count && self.deadline.is_none();
+        if all
+            && let wait = self.wait_for_the_last()
+            && wait > Span::ZERO
+        {
+            cx.net.set_timer(self.exit, now + wait);
+        }
+        // An error of its own ping counts when it has waited for an interval (`recvmsg`).
+        if !all || self.enough() {
+            let wait = self.interval + self.lateness();
+            cx.net.set_timer(self.timer, now + wait);
+        }
+    }
+    /// Hands one request over (`ping4_send_probe`, `ping6_send_probe`).
+    fn probe(&mut self, seq: u16, cx: &mut Cx<'_>) {
+        let (host, now, four) = (cx.host, cx.now(), self.addr.is_ipv4());
+        let data = self.size + 8;
+        if four && data > 0xffff {
+            //= linux v6.12 net/ipv4/raw.c raw_sendmsg: EMSGSIZE, and nothing in the queue of errors
+            return;
+        }
+        let len = self.size + self.headers() - 14 + 8;
+        let of_route = cx.net.machines[host as usize].host.mtu_to(self.addr, now).unwrap_or(1500);
+        let path = self.path.filter(|&(mtu, _, until)| now < until && mtu < of_route);
+        let (mtu, locked) = path.map_or((of_route, false), |(mtu, locked, _)| (mtu, locked));
+        //= linux v6.12 net/ipv4/ip_output.c __ip_append_data, net/ipv6/ip6_output.c __ip6_append_data: the most without fragments
+        let most = match self.pmtudisc {
+            Some(PmtuDisc::Do) => mtu,
+            _ if four => 0xffff,
+            _ => 0xffff + 40,
+        };
+        if len > most {
+            if !self.quiet {
+                self.errors += 1;
+                cx.print(&words::too_long(self.kernel, four, mtu));
+            }
+            return;
+        }
+        //= linux v6.12 net/ipv4/ip_output.c __ip_make_skb
+        let whole = match self.pmtudisc {
+            Some(PmtuDisc::Do) => true,
+            Some(PmtuDisc::Dont) => false,
+            Some(PmtuDisc::Want) | None => len <= mtu && !locked,
+        };
+        let echo = Echo {
+            id: self.id,
+            seq,
+            len: self.size,
+            tos: self.tos,
+            ttl: self.ttl.unwrap_or(0),
+            mark: self.mark,
+            label: self.label.unwrap_or(0),
+            from: self.source.filter(|_| self.strict),
+            whole,
+        };
+        let Err(error) = cx.net.echo_request(host, self.addr, echo, self.flow) else { return };
+        if !four && len > mtu {
+            // The path has become narrower.
+            self.errors += 1;
+            cx.print(&format!(
+                "ping: sendmsg: {error}: IPv6 is not cut into fragments here, write a lower -s\n"
+            ));
+        } else if self.kernel == Kernel::V2_6_35 && !self.quiet {
+            cx.print(&format!("ping: sendmsg: {error}\n"));
+        }
+        // Today's ping tells nobody (`receive_error_msg` finds no error in the queue, and counts one of its own).
+    }
+    /// Whether there is nothing to wait for any more (`main_loop`).
+    fn enough(&self) -> bool {
+        self.count > 0 && self.received + self.errors >= self.count
+            || self.deadline.is_some() && self.errors > 0
+    }
+    /// Whether a reply is from an address that was not asked, which today's ping remarks upon.
+    fn is_other(&self, from: IpAddr) -> bool {
+        let anycast = matches!(self.addr, IpAddr::V6(to) if to.octets()[8..] == [0; 8]);
+        from != self.addr && !anycast && !self.addr.is_multicast() && self.kernel != Kernel::V2_6_35
+    }
+    fn print_timestamp(&self, cx: &mut Cx<'_>) {
+        if self.times {
+            // A run begins in 1970, as iperf3's times say.
+            let us = cx.now().as_ns() / 1000;
+            cx.print(&format!("[{}.{:06}] ", us / 1_000_000, us % 1_000_000));
+        }
+    }
+    /// `acknowledge`.
+    fn acknowledge(&mut self, seq: u16) {
+        let sent = self.sent.len() as u16;
+        let diff = sent.wrapping_sub(seq);
+        if diff <= 0x7fff {
+            self.pipesize = self.pipesize.max(u64::from(diff) + 1);
+        }
+    }
+    /// How late the process is woken for the next request.
+    fn lateness(&mut self) -> Span {
+        let most = match self.kernel {
+            Kernel::V2_6_35 => Span::from_ms(4),
+            Kernel::V6_12 | Kernel::V7_2 => Span::from_us(2800),
+        };
+        Dist::Uniform { from: Span::ZERO, to: most }.draw(&mut self.rng)
+    }
+    /// How long ping waits for replies to the last request: twice the longest round trip, if there was one
+    /// (`schedule_exit`), at least an interval.
+    fn wait_for_the_last(&self) -> Span {
+        if self.received > 0 { Span::from_us(2 * self.max_us).max(self.interval) } else { self.linger }
+    }
+
+    /// Chooses the source, and refuses what cannot be sent (`ping4_run`, `ping6_run`).
+    fn bind(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        let (now, old) = (cx.now(), self.kernel == Kernel::V2_6_35);
+        let host = &mut cx.net.machines[cx.host as usize].host;
+        if self.addr == IpAddr::V4(Ipv4Addr::UNSPECIFIED) {
+            self.addr = Ipv4Addr::LOCALHOST.into();
+        }
+        let four = self.addr.is_ipv4();
+        // An address of the other family is nobody's business.
+        self.source = if four { self.source4 } else { self.source6 };
+        let Some(source) = host.source_to(self.addr) else {
+            let word = if old { "connect" } else { "ping: connect" };
+            return Err(format!("{word}: Network is unreachable\n"));
+        };
+        if let IpAddr::V4(to) = self.addr
+            && host.is_broadcast(to)
+        {
+            return Err(if old {
+                "Do you want to ping broadcast? Then -b\n".to_owned()
+            } else {
+                "ping: Do you want to ping broadcast? Then -b. If not, check your local firewall rules\n"
+                    .to_owned()
+            });
+        }
+        if let Some(source) = self.source
+            && !host.has_address(source)
+        {
+            let what = if four { "bind" } else { "bind icmp socket" };
+            return Err(format!("ping: {what}: Cannot assign requested address\n"));
+        }
+        self.source = self.source.or(Some(source));
+        if self.ttl == Some(0) {
+            return Err(if four {
+                "ping: cannot set unicast time-to-live: Invalid argument\n".to_owned()
+            } else {
+                "ping: -t 0 is not simulated over IPv6: write 1 or more\n".to_owned()
+            });
+        }
+        let fits = host.mtu_to(self.addr, now).map_or(u32::MAX, |mtu| mtu.saturating_sub(48));
+        if !four && self.size > fits && self.size <= 65_527 && self.pmtudisc != Some(PmtuDisc::Do) {
+            return Err(format!(
+                "ping: -s {} is not simulated over IPv6: it is not cut into fragments here; write {fits} or less\n",
+                self.size
+            ));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, cx: &mut Cx<'_>) {
+        let sent = self.sent.len() as u64;
+        let mut text = format!(
+            "\n--- {} ping statistics ---\n{sent} packets transmitted, {} received",
+            self.target, self.received
+        );
+        if self.repeats > 0 {
+            let _ = write!(text, ", +{} duplicates", self.repeats);
+        }
+        if self.errors > 0 {
+            let _ = write!(text, ", +{} errors", self.errors);
+        }
+        if sent > 0 {
+            let lost = sent - self.received.min(sent);
+            match self.kernel {
+                Kernel::V2_6_35 => {
+                    let _ = write!(text, ", {}% packet loss", lost * 100 / sent);
+                }
+                Kernel::V6_12 | Kernel::V7_2 => {
+                    let percent = (lost as f64 * 100.0 / sent as f64) as f32;
+                    let percent = penstock_model::time::general(percent.into(), 6);
+                    let _ = write!(text, ", {percent}% packet loss");
+                }
+            }
+            let ns = (self.last_sent - self.started).as_ns();
+            let ms = match self.kernel {
+                Kernel::V2_6_35 => ns / 1_000_000,
+                Kernel::V6_12 | Kernel::V7_2 => (ns + 500_000) / 1_000_000,
+            };
+            let _ = write!(text, ", time {ms}ms");
+        }
+        text.push('\n');
+        let pipe = if self.pipesize > 1 { format!("pipe {}", self.pipesize) } else { String::new() };
+        // Without room for a time of day in the packet there is nothing to measure by.
+        if self.received > 0 && self.size >= 16 {
+            let n = (self.received + self.repeats) as i64;
+            let mean = self.sum_us / n;
+            let mdev = words::mdev(self.kernel, n, self.sum_us, self.sum2_us);
+            let ms = |us: i64| format!("{}.{:03}", us / 1000, us % 1000);
+            let comma = if pipe.is_empty() { "" } else { ", " };
+            let _ = writeln!(
+                text,
+                "rtt min/avg/max/mdev = {}/{}/{}/{} ms{comma}{pipe}",
+                ms(self.min_us),
+                ms(mean),
+                ms(self.max_us),
+                ms(mdev)
+            );
+            cx.result.rtt_mdev = Some(Span::from_us(mdev));
+        } else {
+            let _ = writeln!(text, "{pipe}");
+        }
+        cx.print(&text);
+        let machine = &mut cx.net.machines[cx.host as usize];
+        machine.sockets.pings.retain(|&(_, app)| app != cx.app);
+        cx.net.wakes.stop_timer(self.timer);
+        cx.net.wakes.stop_timer(self.exit);
+        let failed = self.received == 0 || self.deadline.is_some() && self.received < self.count;
+        cx.exit(i32::from(failed));
+    }
+}
+
+/// Says why ping does not begin.
+fn stop(cx: &mut Cx<'_>, text: &str) {
+    cx.print(text);
+    cx.exit(2);
+}
+
+impl Program for Ping {
+    fn intent(&self) -> Intent {
+        // The first packet goes at once, the last as many intervals later.
+        let lasts = self.deadline.or_else(|| {
+            let gaps = i64::try_from(self.count.checked_sub(1)?).ok()?;
+            Some(Span::from_ns(self.interval.as_ns().saturating_mul(gaps)))
+        });
+        Intent::call(&self.target, None, lasts).over(self.family)
+    }
+    fn largest(&self) -> u32 {
+        self.size.min(65_507)
+    }
+    fn start(&mut self, cx: &mut Cx<'_>) {
+        let old = self.kernel == Kernel::V2_6_35;
+        let talks = self.verbose && !old;
+        cx.print(&std::mem::take(&mut self.said));
+        if talks {
+            cx.print(&words::sockets(self.family, self.ident == Some(0)));
+        }
+        let first = cx.resolve(&self.target, Family::Any);
+        let Some(addr) = cx.resolve(&self.target, self.family) else {
+            let target = &self.target;
+            let text = match (old, first) {
+                (true, _) => format!("ping: unknown host {target}\n"),
+                (false, Some(_)) => format!("ping: {target}: Address family for hostname not supported\n"),
+                (false, None) => format!("ping: {target}: Name or service not known\n"),
+            };
+            return stop(cx, &text);
+        };
+        if talks {
+            cx.print(&words::found(&self.target, first.unwrap_or(addr), addr));
+        }
+        self.addr = addr;
+        if let Err(text) = self.bind(cx) {
+            return stop(cx, &text);
+        }
+        self.id = self.ident.unwrap_or_else(|| (cx.app as u16).wrapping_add(1000));
+        cx.net.machines[cx.host as usize].sockets.pings.push((self.id, cx.app));
+        let to = cx.net.host_of(self.addr).unwrap_or(cx.host);
+        let name = cx.flow_name();
+        self.rng = cx.net.rng(&format!("app:{name}/{}", cx.app));
+        self.flow = cx.new_flow(name, cx.host, to, "icmp");
+        cx.result.rtt = Some(Histogram::default());
+        if self.label == Some(0) && addr.is_ipv6() {
+            //= linux v6.12 net/ipv6/ip6_flowlabel.c fl_intern: any but 0
+            self.label = Some(1 + self.rng.below(0xf_ffff));
+        }
+        let (target, addr, size) = (&self.target, self.addr, self.size);
+        let from = match self.source.filter(|_| self.strict) {
+            Some(source) => format!("from {source} : "),
+            None => String::new(),
+        };
+        let label = match self.label {
+            None => String::new(),
+            Some(label) => format!(", flow {label:#07x}, "),
+        };
+        cx.print(&match addr {
+            IpAddr::V4(_) => format!("PING {target} ({addr}) {from}{size}({}) bytes of data.\n", size + 28),
+            IpAddr::V6(_) => format!("PING {target}({addr}) {label}{from}{size} data bytes\n"),
+        });
+        self.timer = cx.net.wakes.new_timer(cx.app, SEND);
+        self.exit = cx.net.wakes.new_timer(cx.app, EXIT);
+        self.started = cx.now();
+        if let Some(deadline) = self.deadline {
+            cx.net.set_timer(self.exit, self.started + deadline);
+        }
+        self.send(cx);
+    }
+
+    fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        match wake {
+            Wake::Timer(SEND) if self.enough() => self.finish(cx),
+            Wake::Timer(SEND) => self.send(cx),
+            Wake::Timer(EXIT) => self.finish(cx),
+            Wake::Echo { len, seq, ttl, from } => {
+                // Sequence numbers wrap at 65536: the latest request of this number is meant.
+                let count = self.sent.len();
+                let back = (count as u16).wrapping_sub(seq) as usize;
+                let Some(probe) = count.checked_sub(1 + back).and_then(|i| self.sent.get_mut(i)) else {
+                    return;
+                };
+                let (sent, again) = (probe.at, probe.answered);
+                probe.answered = true;
+                self.acknowledge(seq);
+                let rtt = now - sent;
+                let us = rtt.as_ns() / 1000;
+                self.received += u64::from(!again);
+                self.repeats += u64::from(again);
+                self.sum_us += us;
+                self.sum2_us += i128::from(us) * i128::from(us);
+                self.min_us = self.min_us.min(us);
+                self.max_us = self.max_us.max(us);
+                if !again {
+                    cx.net.meter.flows[self.flow as usize].arrived(len + self.headers(), false, sent, now);
+                    cx.result.packets = Some((count as u64, self.received));
+                    cx.result.rtts.push(rtt.as_ns());
+                    cx.result.rtt_times.push(now);
+                    if let Some(h) = &mut cx.result.rtt {
+                        h.record(rtt.as_ns() as u64);
+                    }
+                }
+                if !self.quiet {
+                    let word = if self.kernel == Kernel::V2_6_35 { "icmp_req" } else { "icmp_seq" };
+                    // Without room for a time of day in the packet there is nothing to measure by.
+                    let time = if self.size >= 16 {
+                        format!(" time={}", words::triptime(self.kernel, us))
+                    } else {
+                        String::new()
+                    };
+                    let ident = match self.verbose && self.kernel != Kernel::V2_6_35 {
+                        true => format!(" ident={}", self.id),
+                        false => String::new(),
+                    };
+                    let dup = if again { " (DUP!)" } else { "" };
+                    let other = if self.is_other(from) { " (DIFFERENT ADDRESS!)" } else { "" };
+                    let bell = if self.audible { "\x07" } else { "" };
+                    self.print_timestamp(cx);
+                    cx.print(&format!(
+                        "{len} bytes from {from}: {word}={seq}{ident} ttl={ttl}{time}{dup}{other}{bell}\n"
+                    ));
+                }
+                if self.enough() {
+                    self.finish(cx);
+                }
+            }
+            Wake::EchoError { from, ty, code, seq, info } => {
+                self.errors += 1;
+                let four = from.is_ipv4();
+                if four {
+                    self.acknowledge(seq);
+                }
+                if four && (ty, code) == (3, 4) {
+                    //= linux v6.12 net/ipv4/route.c __ip_rt_update_pmtu: min_pmtu, mtu_expires
+                    self.path = Some((info.max(MIN_PMTU), info < MIN_PMTU, now.saturating_add(MTU_EXPIRES)));
+                }
+                let what = if four { words::error4(ty, code, info) } else { words::error6(ty, code, info) };
+                if !self.quiet {
+                    self.print_timestamp(cx);
+                    cx.print(&format!("From {from} icmp_seq={seq} {what}\n"));
+                }
+                if self.enough() {
+                    self.finish(cx);
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -58,7 +58,12 @@ fn read(folder: &Path, path: &[String], into: &mut Vec<Source>) -> Result<()> {
 /// The circles: the folder they are in, and who takes part.
 fn circles(sources: &[Source]) -> Vec<(Vec<String>, Vec<String>)> {
     let modules: BTreeSet<&[String]> = sources.iter().map(|s| s.0.as_slice()).collect();
-    let codes: Vec<(&[String], String)> = sources.iter().map(|s| (s.0.as_slice(), code(&s.1))).collect();
+    let tests: BTreeSet<Vec<String>> = sources.iter().flat_map(|s| tests_of(&s.0, &s.1)).collect();
+    let codes: Vec<(&[String], String)> = sources
+        .iter()
+        .filter(|s| !tests.iter().any(|test| s.0.starts_with(test)))
+        .map(|s| (s.0.as_slice(), code(&s.1)))
+        .collect();
     // What a module passes on under its own name (`pub use a::B`).
     let mut passed: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
     for (module, code) in &codes {
@@ -113,6 +118,13 @@ fn reach(graph: &Graph, name: &str) -> BTreeSet<String> {
         }
     }
     seen
+}
+
+/// The files that a module has for its tests alone (`#[cfg(test)] mod NAME;`).
+fn tests_of<'a>(module: &'a [String], text: &'a str) -> impl Iterator<Item = Vec<String>> + 'a {
+    let names = text.split("#[cfg(test)]\nmod ").skip(1).filter_map(|rest| Some(rest.split_once(';')?.0));
+    let is_name = |name: &&str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    names.filter(is_name).map(|name| [module, &[name.to_owned()]].concat())
 }
 
 /// The text without comments, and without the tests at its end.
@@ -244,6 +256,15 @@ mod tests {
             ("d", "use crate::a::b::B;"),
         ];
         assert_eq!(found(&files), []);
+    }
+
+    #[test]
+    fn files_of_tests_alone_do_not_count() {
+        let of = |head: &str| {
+            let a = format!("{head}\nmod recorded;");
+            found(&[("a", &a), ("a::recorded", "use crate::b::B;"), ("b", "use crate::a::A;")]).len()
+        };
+        assert_eq!((of(""), of("#[cfg(test)]")), (1, 0));
     }
 
     #[test]

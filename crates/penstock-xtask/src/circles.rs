@@ -124,7 +124,7 @@ fn reach(graph: &Graph, name: &str) -> BTreeSet<String> {
 fn tests_of<'a>(module: &'a [String], text: &'a str) -> impl Iterator<Item = Vec<String>> + 'a {
     let names = text.split("#[cfg(test)]\nmod ").skip(1).filter_map(|rest| Some(rest.split_once(';')?.0));
     let is_name = |name: &&str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    names.filter(is_name).map(|name| [module, &[name.to_owned()]].concat())
+    names.filter(is_name).map(move |name| [module, &[name.to_owned()]].concat())
 }
 
 /// The text without comments, and without the tests at its end.

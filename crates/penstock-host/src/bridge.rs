@@ -8,7 +8,7 @@
 //! last, by the oldest port.
 
 use crate::path::MAX_DEPTH;
-use crate::{Effect, Host, HostCx, Timer};
+use crate::{Host, HostCx, Timer};
 use penstock_model::{Kernel, Span, Time};
 use penstock_packet::{Packet, Skb};
 use penstock_sched::Xmit;
@@ -370,18 +370,9 @@ impl Host {
     /// qdisc, where it has one.
     #[cold]
     pub(crate) fn queue_on_bridge(&mut self, ifindex: u32, packet: Packet, cx: &mut HostCx<'_>) {
-        if self.depth >= MAX_DEPTH {
-            cx.out.push(Effect::Dropped { packet, ifindex, place: "netif", reason: "recursion" });
-            return;
+        if let Some(answer) = self.queue_within(ifindex, packet, MAX_DEPTH, Host::bridge_run, cx) {
+            self.answer = answer;
         }
-        self.depth += 1;
-        if !self.put(ifindex, packet, cx.now) {
-            self.queued(ifindex, false, cx);
-        }
-        let answer = self.answer;
-        self.bridge_run(ifindex, cx);
-        self.answer = answer;
-        self.depth -= 1;
     }
     /// `br_dev_xmit`: a bridge sends what its qdisc lets go, and comes again when that lets go more.
     pub(crate) fn bridge_run(&mut self, ifindex: u32, cx: &mut HostCx<'_>) {

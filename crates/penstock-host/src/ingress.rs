@@ -136,22 +136,9 @@ impl Host {
 
 #[cfg(test)]
 mod tests {
-    use crate::tests::{Net, routed, udp};
+    use crate::tests::{Net, router, udp};
     use penstock_model::{Kernel, Time};
 
-    /// The router of three machines after some commands, all of which succeed; ARP has been done.
-    fn router(kernel: Kernel, lines: &[&str]) -> Net {
-        let mut net = routed(kernel);
-        net.send(0, udp("10.0.1.1", "10.0.2.1", 100)).unwrap();
-        net.run(Time::from_ns(100_000_000));
-        assert_eq!(net.delivered.len(), 1, "{:?}", net.dropped);
-        net.delivered.clear();
-        for line in lines {
-            let said = net.hosts[1].exec(line, net.now);
-            assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{line}");
-        }
-        net
-    }
     /// Sends datagrams of 1000 bytes with their headers at once.
     fn burst(net: &mut Net, count: usize) {
         for _ in 0..count {

@@ -47,6 +47,7 @@ mod timer;
 mod tunnel;
 mod veth;
 mod vlan;
+mod within;
 
 pub use condition::Conditioned;
 pub use device::{Address, Counters, Devices, Lower, NetDevice};

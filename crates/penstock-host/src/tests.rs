@@ -178,6 +178,20 @@ pub(crate) fn routed(kernel: Kernel) -> Net {
     Net::new(vec![client, router, server], vec![((0, 2), (1, 2)), ((1, 3), (2, 2))])
 }
 
+/// The router of three machines after some commands, all of which succeed; ARP has been done.
+pub(crate) fn router(kernel: Kernel, lines: &[&str]) -> Net {
+    let mut net = routed(kernel);
+    net.send(0, udp("10.0.1.1", "10.0.2.1", 100)).unwrap();
+    net.run(Time::from_ns(100_000_000));
+    assert_eq!(net.delivered.len(), 1, "{:?}", net.dropped);
+    net.delivered.clear();
+    for line in lines {
+        let said = net.hosts[1].exec(line, net.now);
+        assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{line}");
+    }
+    net
+}
+
 fn arps(net: &Net) -> usize {
     net.frames.iter().filter(|(_, _, f)| matches!(f.l3, L3::Arp(_))).count()
 }
@@ -518,6 +532,7 @@ fn routes_and_links_follow_commands() {
     assert_eq!(say("ip route del 10.9.0.0/16"), "RTNETLINK answers: No such process\n");
 }
 
+/// All that a command says.
 fn told(host: &mut Host, line: &str) -> String {
     let out = host.exec(line, Time::ZERO);
     format!("{}{}", out.stdout, out.stderr)

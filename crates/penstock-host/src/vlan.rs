@@ -5,7 +5,7 @@
 //! Differs: every card inserts and takes off tags by itself (`NETIF_F_HW_VLAN_*`): a tag is beside the frame, counts on the wire
 //! and in no queue; `REORDER_HDR`, GVRP and MVRP change nothing.
 
-use crate::{Effect, Host, HostCx, Timer};
+use crate::{Host, HostCx, Timer};
 use penstock_lang::ip::LinkData;
 use penstock_packet::Packet;
 use penstock_sched::Xmit;
@@ -48,20 +48,12 @@ impl Host {
     /// VLAN's own qdisc, where it has one.
     #[cold]
     pub(crate) fn queue_on_vlan(&mut self, ifindex: u32, packet: Packet, cx: &mut HostCx<'_>) {
-        if self.depth >= crate::path::MAX_DEPTH {
-            cx.out.push(Effect::Dropped { packet, ifindex, place: "netif", reason: "recursion" });
-            return;
-        }
-        self.depth += 1;
-        if !self.put(ifindex, packet, cx.now) {
-            self.queued(ifindex, false, cx);
-        }
-        let answer = self.answer;
-        self.vlan_run(ifindex, cx);
-        if self.devices.get(ifindex).is_some_and(|d| d.tree.root().kind() != "noqueue") {
+        let answer = self.queue_within(ifindex, packet, crate::path::MAX_DEPTH, Host::vlan_run, cx);
+        if let Some(answer) = answer
+            && self.devices.get(ifindex).is_some_and(|d| d.tree.root().kind() != "noqueue")
+        {
             self.answer = answer;
         }
-        self.depth -= 1;
     }
 
     /// A VLAN device sends what its qdisc lets go, and comes again when that lets go more.

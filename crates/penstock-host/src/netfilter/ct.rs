@@ -185,23 +185,10 @@ impl Netfilter {
 
 #[cfg(test)]
 mod tests {
-    use crate::tests::{Net, h4, ip, routed, udp};
-    use penstock_model::{Kernel, Span, Time};
+    use crate::tests::{Net, h4, ip, router, udp};
+    use penstock_model::{Kernel, Span};
     use penstock_packet::{L4, Skb};
 
-    /// The router of three machines after some commands, all of which succeed; ARP has been done.
-    fn router(lines: &[&str]) -> Net {
-        let mut net = routed(Kernel::V6_12);
-        net.send(0, udp("10.0.1.1", "10.0.2.1", 100)).unwrap();
-        net.run(Time::from_ns(100_000_000));
-        assert_eq!(net.delivered.len(), 1, "{:?}", net.dropped);
-        net.delivered.clear();
-        for line in lines {
-            let said = net.hosts[1].exec(line, net.now);
-            assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{line}");
-        }
-        net
-    }
     /// The answer to a packet that has arrived.
     fn answer(skb: &Skb) -> Skb {
         let (h, L4::Udp(u)) = (h4(skb), skb.l4) else { panic!("{skb:?}") };
@@ -220,12 +207,15 @@ mod tests {
 
     #[test]
     fn a_source_is_translated_on_the_way_out_and_back_on_the_way_in() {
-        let mut net = router(&[
-            "ip addr add 10.0.2.77/24 dev eth1",
-            "tc qdisc add dev eth1 clsact",
-            "tc filter add dev eth1 egress protocol ip prio 1 matchall action ct commit nat src addr 10.0.2.77 port 4000-4010",
-            "tc filter add dev eth1 ingress protocol ip prio 1 matchall action ct nat pipe",
-        ]);
+        let mut net = router(
+            Kernel::V6_12,
+            &[
+                "ip addr add 10.0.2.77/24 dev eth1",
+                "tc qdisc add dev eth1 clsact",
+                "tc filter add dev eth1 egress protocol ip prio 1 matchall action ct commit nat src addr 10.0.2.77 port 4000-4010",
+                "tc filter add dev eth1 ingress protocol ip prio 1 matchall action ct nat pipe",
+            ],
+        );
         net.send(0, udp("10.0.1.1", "10.0.2.1", 100)).unwrap();
         later(&mut net, 1);
         let (host, there) = net.delivered.remove(0);
@@ -247,12 +237,15 @@ mod tests {
 
     #[test]
     fn filters_see_states_zones_marks_and_labels() {
-        let mut net = router(&[
-            "tc qdisc add dev eth0 clsact",
-            "tc filter add dev eth0 ingress protocol ip prio 1 flower ct_state -trk action ct zone 5 pipe action goto chain 1",
-            "tc filter add dev eth0 ingress chain 1 protocol ip prio 1 flower ct_state +trk ct_mark 7/0xf ct_label ff00/ff00 ct_zone 5 action drop",
-            "tc filter add dev eth0 ingress chain 1 protocol ip prio 2 flower ct_state +trk+new action ct commit zone 5 mark 0x17/0xff label ff00/ff00",
-        ]);
+        let mut net = router(
+            Kernel::V6_12,
+            &[
+                "tc qdisc add dev eth0 clsact",
+                "tc filter add dev eth0 ingress protocol ip prio 1 flower ct_state -trk action ct zone 5 pipe action goto chain 1",
+                "tc filter add dev eth0 ingress chain 1 protocol ip prio 1 flower ct_state +trk ct_mark 7/0xf ct_label ff00/ff00 ct_zone 5 action drop",
+                "tc filter add dev eth0 ingress chain 1 protocol ip prio 2 flower ct_state +trk+new action ct commit zone 5 mark 0x17/0xff label ff00/ff00",
+            ],
+        );
         net.send(0, udp("10.0.1.1", "10.0.2.1", 100)).unwrap();
         later(&mut net, 1);
         assert_eq!(net.delivered.len(), 1, "{:?}", net.dropped);
@@ -266,11 +259,14 @@ mod tests {
 
     #[test]
     fn what_nobody_commits_is_not_kept() {
-        let mut net = router(&[
-            "tc qdisc add dev eth0 clsact",
-            "tc filter add dev eth0 ingress protocol ip prio 1 matchall action ct pipe action ct clear",
-            "tc filter add dev eth0 egress protocol ip prio 1 matchall action ct",
-        ]);
+        let mut net = router(
+            Kernel::V6_12,
+            &[
+                "tc qdisc add dev eth0 clsact",
+                "tc filter add dev eth0 ingress protocol ip prio 1 matchall action ct pipe action ct clear",
+                "tc filter add dev eth0 egress protocol ip prio 1 matchall action ct",
+            ],
+        );
         for _ in 0..3 {
             net.send(0, udp("10.0.1.1", "10.0.2.1", 100)).unwrap();
         }
@@ -282,12 +278,15 @@ mod tests {
 
     #[test]
     fn force_begins_a_connection_anew() {
-        let mut net = router(&[
-            "tc qdisc add dev eth0 clsact",
-            "tc qdisc add dev eth1 clsact",
-            "tc filter add dev eth0 ingress protocol ip prio 1 matchall action ct commit",
-            "tc filter add dev eth1 ingress protocol ip prio 1 matchall action ct pipe action ct commit force",
-        ]);
+        let mut net = router(
+            Kernel::V6_12,
+            &[
+                "tc qdisc add dev eth0 clsact",
+                "tc qdisc add dev eth1 clsact",
+                "tc filter add dev eth0 ingress protocol ip prio 1 matchall action ct commit",
+                "tc filter add dev eth1 ingress protocol ip prio 1 matchall action ct pipe action ct commit force",
+            ],
+        );
         net.send(0, udp("10.0.1.1", "10.0.2.1", 100)).unwrap();
         later(&mut net, 1);
         let (_, there) = net.delivered.remove(0);

@@ -227,18 +227,9 @@ impl Host {
     /// A packet comes to a tunnel's device: onto its qdisc, and what that lets go into the tunnel. The answer is that of its own qdisc.
     #[cold]
     pub(crate) fn queue_on_tunnel(&mut self, ifindex: u32, packet: Packet, cx: &mut HostCx<'_>) {
-        if self.depth > WITHIN {
-            cx.out.push(Effect::Dropped { packet, ifindex, place: "netif", reason: "recursion" });
-            return;
+        if let Some(answer) = self.queue_within(ifindex, packet, WITHIN + 1, Host::tunnel_run, cx) {
+            self.answer = answer;
         }
-        self.depth += 1;
-        if !self.put(ifindex, packet, cx.now) {
-            self.queued(ifindex, false, cx);
-        }
-        let answer = self.answer;
-        self.tunnel_run(ifindex, cx);
-        self.answer = answer;
-        self.depth -= 1;
     }
     /// A tunnel sends what its qdisc lets go, and comes again when that lets go more.
     pub(crate) fn tunnel_run(&mut self, ifindex: u32, cx: &mut HostCx<'_>) {

@@ -129,7 +129,7 @@ impl Host {
         if let (L3::Ipv4(h), false) = (inner, set.ignore_df) {
             whole |= h.frag_off & IP_DF != 0;
         }
-        let (mtu, locked) = self.tunnels.path(set.remote, self.devices[oif].mtu, cx.now);
+        let (mtu, locked) = self.tunnels.path(set.remote, hop.longest(self.devices[oif].mtu), cx.now);
         let kind = self.devices[ifindex].class.kind;
         let frame = if kind == "gretap" { 14 } else { 0 };
         let room = mtu.saturating_sub(IP_HLEN + set.shim.len() + frame);

@@ -281,7 +281,7 @@ impl Host {
         packet.reset_ct();
         packet.set_realms(self.fib.realms(&hop, None));
         let out = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
-        let (mtu, _) = self.tunnels.path(dst, self.devices[out].mtu, cx.now);
+        let (mtu, _) = self.tunnels.path(dst, hop.longest(self.devices[out].mtu), cx.now);
         if whole && packet.network_len() > mtu {
             self.discard(packet, "ip_output", "frag-needed", cx);
             return false;

@@ -346,6 +346,21 @@ fn a_narrow_way_teaches_the_tunnel() {
 }
 
 #[test]
+fn a_routes_mtu_is_the_outer_packets() {
+    let mut net = over_router("ipip");
+    run(&mut net, 0, &["ip route add 10.0.2.1 via 10.0.1.254 mtu 1400"]);
+    let mut packet = udp("10.9.0.1", "10.9.0.2", 1480);
+    set4(&mut packet, |h| h.frag_off = IP_DF);
+    net.send(0, packet).unwrap();
+    wait(&mut net, 10);
+    let heard = net.delivered.iter().find_map(|(host, p)| match p.l4 {
+        L4::Icmp(i) if *host == 0 => Some((i.ty, i.code, i.seq)),
+        _ => None,
+    });
+    assert_eq!(heard, Some((icmp::DEST_UNREACH, 4, 1380)));
+}
+
+#[test]
 fn ways_that_are_none_are_counted() {
     let mut net = over_router("ipip");
     // The way to the other end leads into the tunnel.

@@ -229,7 +229,7 @@ impl Host {
     /// `skb_tunnel_check_pmtu`: a frame that is too long for the way teaches this machine to send shorter ones.
     fn vxlan_learns_way(&mut self, ifindex: u32, hop: &Hop, remote: Ipv4Addr, len: u32, cx: &HostCx<'_>) {
         let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
-        let (mtu, _) = self.tunnels.path(remote, self.devices[oif].mtu, cx.now);
+        let (mtu, _) = self.tunnels.path(remote, hop.longest(self.devices[oif].mtu), cx.now);
         let room = mtu.saturating_sub(HEADROOM);
         if len > room {
             let device = &mut self.devices[ifindex];

@@ -324,7 +324,9 @@ impl Model {
         skb.mark = mark;
         if self.has_had("etf") || self.kind == "taprio" {
             // Packets ask to leave a while later, a few have done so too late.
-            skb.sender.departs = Time::from_ns(self.rig.now + i64::from(len) * 10_000 - 1_000_000);
+            // None before the clock began: no clock of a machine gives that.
+            let at = self.rig.now + i64::from(len) * 10_000 - 1_000_000;
+            skb.sender.departs = Time::from_ns(at.max(1));
             skb.rare_mut().txtime =
                 Some(TxTime { clock: TxClock::Tai, asked: mark != 2, deadline: mark == 3 });
         }

@@ -626,3 +626,45 @@ fn without_arp_nobody_is_asked_and_nobody_answers() {
     told(&mut net.hosts[0], "ip link set eth0 arp on");
     assert_eq!(told(&mut net.hosts[0], "ip neigh show dev eth0"), "");
 }
+
+/// A class of hfsc that becomes a parent keeps its qdisc out of sight, and shows it again when it is a leaf again. Asked of Linux 6.12.117 with iproute2
+/// 6.1.0.
+#[test]
+fn a_parents_qdisc_is_found_by_its_handle() {
+    let moved = "Error: Cannot move an existing qdisc to a different parent.\n";
+    let shown = |limit: &str| {
+        format!("qdisc hfsc 1: root refcnt 2 default 3 \nqdisc pfifo 102: parent 1:3 limit {limit}p\n")
+    };
+    let mut net = routed(Kernel::V6_12);
+    let host = &mut net.hosts[0];
+    for (line, said) in [
+        ("tc qdisc add dev eth0 root handle 1: hfsc default 3", ""),
+        ("tc class add dev eth0 parent 1: classid 1:3 hfsc sc rate 1mbit", ""),
+        ("tc qdisc replace dev eth0 parent 1:3 handle 102: pfifo limit 7", ""),
+        ("tc class add dev eth0 parent 1:3 classid 1:4 hfsc sc rate 1mbit", ""),
+        ("tc qdisc show dev eth0", &shown("7")),
+        ("tc qdisc add dev eth0 parent 1:4 handle 102: pfifo limit 9", moved),
+        ("tc qdisc replace dev eth0 parent 1:4 handle 102: pfifo limit 9", moved),
+        ("tc qdisc change dev eth0 handle 102: pfifo limit 8", ""),
+        (
+            "tc qdisc change dev eth0 parent 1:3 handle 102: pfifo limit 8",
+            "RTNETLINK answers: Invalid argument\n",
+        ),
+        (
+            "tc qdisc add dev eth0 parent 1:3 handle 102: pfifo limit 8",
+            "Error: Exclusivity flag on, cannot override.\n",
+        ),
+        ("tc qdisc replace dev eth0 parent 1:3 handle 102: bfifo", "Error: Invalid qdisc name.\n"),
+        (
+            "tc qdisc del dev eth0 parent 1:3 handle 102:",
+            "Error: Cannot find specified qdisc on specified device.\n",
+        ),
+        ("tc qdisc show dev eth0", &shown("8")),
+        ("tc class del dev eth0 classid 1:4", ""),
+        ("tc qdisc replace dev eth0 parent 1:3 handle 102: pfifo limit 6", ""),
+        ("tc qdisc show dev eth0", &shown("6")),
+        ("tc qdisc add dev eth0 parent 1:3 handle 103: pfifo", "Error: NLM_F_REPLACE needed to override.\n"),
+    ] {
+        assert_eq!(told(host, line), said, "{line}");
+    }
+}

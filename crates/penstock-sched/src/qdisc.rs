@@ -353,6 +353,14 @@ pub trait Classful {
         let _ = classid;
         None
     }
+    /// The qdisc that a class holds, also where it has become a parent and shows none (hfsc): by its handle it is still found.
+    fn held_by(&self, classid: Handle) -> Option<&Node> {
+        self.leaf(classid)
+    }
+    /// The same, to change it.
+    fn held_by_mut(&mut self, classid: Handle) -> Option<&mut Node> {
+        self.leaf_mut(classid)
+    }
     /// Shows every child once, with the class it is in.
     fn children(&self, visit: &mut dyn FnMut(Handle, &Node)) {
         let _ = visit;

@@ -564,7 +564,7 @@ impl Tree {
         let Some(path) = self.path(handle) else {
             return self.ingress.as_ref().filter(|node| node.handle == handle);
         };
-        path.into_iter().try_fold(&self.root, |node, class| node.classes()?.leaf(class))
+        path.into_iter().try_fold(&self.root, |node, class| node.classes()?.held_by(class))
     }
     fn node_mut(&mut self, handle: Handle) -> Option<&mut Node> {
         if handle == Handle::UNSPEC {
@@ -573,7 +573,7 @@ impl Tree {
         let Some(path) = self.path(handle) else {
             return self.ingress.as_mut().filter(|node| node.handle == handle);
         };
-        path.into_iter().try_fold(&mut self.root, |node, class| node.classes_mut()?.leaf_mut(class))
+        path.into_iter().try_fold(&mut self.root, |node, class| node.classes_mut()?.held_by_mut(class))
     }
     /// Runs `work` on a qdisc and tells those above it what it has lost: `qdisc_tree_reduce_backlog`. What stands at the ingress
     /// hook has nobody above it.

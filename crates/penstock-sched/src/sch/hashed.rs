@@ -347,6 +347,12 @@ impl<K: HashedKind> Classful for Hashed<K> {
         let class = self.classes.find(classid).filter(|&class| !K::is_inner(self, class))?;
         Some(&mut self.classes[class].leaf)
     }
+    fn held_by(&self, classid: Handle) -> Option<&Node> {
+        self.classes.find(classid).map(|class| &self.classes[class].leaf)
+    }
+    fn held_by_mut(&mut self, classid: Handle) -> Option<&mut Node> {
+        self.classes.find(classid).map(|class| &mut self.classes[class].leaf)
+    }
     fn children(&self, visit: &mut dyn FnMut(Handle, &Node)) {
         self.classes.leaves(visit);
     }

@@ -63,10 +63,14 @@ impl Tree {
                     }
                     return match self.node(req.handle) {
                         None => self.create_and_graft(req, may_create, cx),
-                        Some(_) if !old => {
+                        Some(_) if !old && !self.stands_in(req.handle, req.parent) => {
                             no(KernelError::EINVAL, "Cannot move an existing qdisc to a different parent")
                         }
-                        Some(_) if req.verb == Verb::Add => Err(KernelError::errno(KernelError::EEXIST)),
+                        Some(_) if req.verb == Verb::Add => {
+                            no(KernelError::EEXIST, "Exclusivity flag on, cannot override")
+                        }
+                        Some(node) if kind_differs(node) => no(KernelError::EINVAL, invalid_name),
+                        // Of a class that shows none (hfsc's parents): `hfsc_graft_class` takes none.
                         Some(_) => Err(KernelError::errno(KernelError::EINVAL)),
                     };
                 }
@@ -127,6 +131,11 @@ impl Tree {
         }
         self.warning = result.expect("the qdisc was found")?;
         Ok(())
+    }
+
+    /// Whether a qdisc stands in that class, also where the class shows none.
+    fn stands_in(&self, handle: Handle, classid: Handle) -> bool {
+        self.path(handle).is_some_and(|path| path.last() == Some(&classid))
     }
 
     /// `qdisc_leaf` of a classid: what is in that class. 2.6.35 finds nothing where 6.12 says why not.

@@ -357,7 +357,10 @@ try {
       const text = await tab.evaluate(async () => (await (await fetch("material.json")).json()).examples.find((e) => e.name === "home-line.toml").text);
       await tab.locator("#lab-editor .cm-content").click();
       await tab.keyboard.press("ControlOrMeta+a");
-      await tab.keyboard.insertText(text.replace(/^duration = .*$/m, 'duration = "3000s"'));
+      const long = text.replace(/^base .*$/m, '$&\nduration = "10000s"');
+      assert.notEqual(long, text);
+      await tab.keyboard.insertText(long);
+      await tab.locator("#lab-status", { hasText: "10000 s" }).waitFor();
       await tab.fill("#lab-name", "");
       await tab.click("#lab-run");
       await tab.click("#lab-cancel");

@@ -16,7 +16,17 @@ const TARGETS: [&str; 4] = ["ACCEPT", "DROP", "RETURN", "QUEUE"];
 
 fn no_chain(program: Program, name: &str) -> Failure {
     let tool = program.family.program();
-    let help = format!("there is no chain {name} in this table; {tool} -N {name} makes one");
+    let has = |table: &&ipt::Table| table.built_in().contains(&name);
+    let elsewhere: Vec<String> = [ipt::Table::Mangle, ipt::Table::Nat, ipt::Table::Filter]
+        .iter()
+        .filter(has)
+        .map(|table| format!("-t {}", table.name()))
+        .collect();
+    let help = match elsewhere.is_empty() {
+        true => format!("there is no chain {name} in this table; {tool} -N {name} makes one"),
+        // Without `-t` the table is filter.
+        false => format!("this table has no chain {name}; it is one of {}", elsewhere.join(" and ")),
+    };
     program.refused("No chain/target/match by that name", &help)
 }
 

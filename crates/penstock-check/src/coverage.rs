@@ -110,14 +110,16 @@ impl Coverage {
         }
         if !self.unknown.is_empty() {
             let mut names: Vec<(&str, u32)> = Vec::new();
-            for (name, line) in &self.unknown {
+            for (name, line) in self.unknown.iter().filter(|u| !u.0.contains(' ')) {
                 if names.last().is_none_or(|n| n.0 != name) {
                     names.push((name, *line));
                 }
             }
             let names: Vec<String> =
                 names.iter().map(|(name, line)| format!("{name} (line {line})")).collect();
-            out += &format!("  not simulated, taken to succeed: {}\n", names.join(", "));
+            if !names.is_empty() {
+                out += &format!("  not simulated, taken to succeed: {}\n", names.join(", "));
+            }
         }
         out
     }

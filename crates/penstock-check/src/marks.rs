@@ -2,6 +2,7 @@
 
 use crate::facts::{Step, What};
 use penstock_lang::iptables::{Action, Connmark, Edit, Family, Iface, Match, Rule, Table, Target, Verdict};
+use penstock_model::Handle;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A rule as it stands.
@@ -32,6 +33,8 @@ pub struct Netfilter {
     pub others: Vec<(u32, usize)>,
     /// Whether marks are set that are no plain number.
     pub unknown: bool,
+    /// Classes that `nft` puts packets into by `meta priority set`, with their commands.
+    pub priorities: Vec<(Handle, usize)>,
 }
 
 /// Whether a command sets marks in any way.
@@ -138,6 +141,14 @@ impl Netfilter {
             let value = match *word {
                 "set" if at > 0 && words[at - 1] == "mark" => words.get(at + 1),
                 "--set-mark" | "--set-xmark" => words.get(at + 1),
+                "set" if at > 0 && words[at - 1] == "priority" => {
+                    let id = words
+                        .get(at + 1)
+                        .filter(|w| w.contains(':'))
+                        .and_then(|w| Handle::parse_classid(w).ok());
+                    self.priorities.extend(id.map(|id| (id, step)));
+                    continue;
+                }
                 "--restore-mark" => {
                     self.unknown = true;
                     None

@@ -327,6 +327,12 @@ impl Runs for FromPython<'_, '_> {
         {
             return self.shell(&text.clone(), line);
         }
+        // Without a shell the whole string is a program's name.
+        if let [one] = words.as_slice()
+            && one.contains(' ')
+        {
+            self.keep.unknown.insert((one.clone(), line));
+        }
         if !Program::is_of_scripts(&program) {
             return (0, String::new());
         }

@@ -151,6 +151,9 @@ pub fn cause(facts: &Facts, at: usize, step: &Step) -> Option<(String, String)> 
     if let Some(why) = excluding(step, stderr) {
         return Some((why, String::new()));
     }
+    if let Some(said) = words(step, stderr) {
+        return Some(said);
+    }
     let told = |s: &Step| format!("line {} (`{}`)", s.line, s.text());
     match step.tc()? {
         Command::Qdisc { dev: Some(dev), req } => {
@@ -247,6 +250,52 @@ pub fn cause(facts: &Facts, at: usize, step: &Step) -> Option<(String, String)> 
         }
         _ => None,
     }
+}
+
+/// What is wrong with a command's own words, where tc's sentence does not say.
+fn words(step: &Step, stderr: &str) -> Option<(String, String)> {
+    let next = |name: &str| step.value(&[name]);
+    if stderr.contains("Object \"tc\" is unknown") {
+        return Some((
+            "Each line of a batch begins with the object; the word `tc` belongs to the shell.".to_owned(),
+            step.words.iter().skip_while(|w| *w == "tc").cloned().collect::<Vec<_>>().join(" "),
+        ));
+    }
+    if stderr.contains("Illegal \"match\"")
+        && let Some((name, number)) = next("protocol").and_then(|_| {
+            let at = step.words.windows(3).position(|w| w[0] == "match" && w[2] == "protocol")?;
+            let name = step.words.get(at + 3)?;
+            let number = match name.to_ascii_lowercase().as_str() {
+                "icmp" => 1,
+                "tcp" => 6,
+                "udp" => 17,
+                "gre" => 47,
+                "esp" => 50,
+                "icmpv6" | "ipv6-icmp" => 58,
+                "sctp" => 132,
+                _ => return None,
+            };
+            Some((name.clone(), number))
+        })
+    {
+        return Some((
+            format!("u32 takes the protocol as a number: {name} is {number}."),
+            step.with_word(&name, &number.to_string()),
+        ));
+    }
+    // `prio_tune`: a priority's band must be there.
+    if let Some(Command::Qdisc { req, .. }) = step.tc()
+        && req.kind.as_deref() == Some("prio")
+        && let Some(bands) = next("bands").and_then(|b| b.parse::<u32>().ok())
+        && bands == 2
+        && !step.has("priomap")
+    {
+        return Some((
+            "The priomap that there is without the word names band 2, and two bands are 0 and 1.".to_owned(),
+            step.text().replacen("bands 2", "bands 2 priomap 1 1 1 1 1 1 0 0 1 1 1 1 1 1 1 1", 1),
+        ));
+    }
+    None
 }
 
 /// tc refuses a second match on the same bits with another value: most people mean one or the other.

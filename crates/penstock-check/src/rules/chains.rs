@@ -29,7 +29,7 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS211",
         "CLASSIFY names a class that does not exist",
-        "CLASSIFY sets the packet's priority to the class's id. If no class has it, the packet goes to the default.",
+        "CLASSIFY, and nft's `meta priority set`, set the packet's priority to the class's id. If no class has it, the packet goes to the default.",
         classify,
     ),
     Rule::warning(
@@ -154,8 +154,12 @@ fn unjumped(facts: &Facts, found: &mut Found) {
 }
 
 fn classify(facts: &Facts, found: &mut Found) {
-    for ruled in &facts.netfilter.rules {
-        let Target::Edit(Edit::Classify(id)) = ruled.rule.target else { continue };
+    let by_rule = |r: &Ruled| match r.rule.target {
+        Target::Edit(Edit::Classify(id)) => Some((id, r.step)),
+        _ => None,
+    };
+    let n = &facts.netfilter;
+    for (id, at) in n.rules.iter().filter_map(by_rule).chain(n.priorities.iter().copied()) {
         let there = facts.devices.iter().any(|d| d.class(id).is_some() || d.qdisc(id).is_some());
         let owners: Vec<&Device> = facts
             .devices
@@ -163,15 +167,25 @@ fn classify(facts: &Facts, found: &mut Found) {
             .filter(|d| d.qdisc(id.qdisc()).is_some_and(|q| q.traits().sorting.is_followed()))
             .collect();
         if !there && let Some(device) = owners.first() {
-            let step = &facts.steps[ruled.step];
+            let step = &facts.steps[at];
             let have: Vec<String> = device.classes_of(id.qdisc()).take(8).map(|c| c.id.to_string()).collect();
+            let by_nft = step.value(&["--set-class"]).is_none();
+            let (who, word) = match by_nft {
+                true => ("nft", id.to_string()),
+                false => ("CLASSIFY", step.value(&["--set-class"]).unwrap_or("").to_owned()),
+            };
+            let fix = match have.last() {
+                Some(last) if !by_nft => step.with("--set-class", last),
+                Some(last) if step.has(&word) => step.with_word(&word, last),
+                _ => String::new(),
+            };
             found.at(
-                ruled.step,
-                step.value(&["--set-class"]).unwrap_or(""),
+                at,
+                &word,
                 Say::new(
-                    format!("CLASSIFY names {id}, which does not exist"),
+                    format!("{who} names {id}, which does not exist"),
                     format!("{} has {}.", id.qdisc(), have.join(", ")),
-                    have.last().map_or(String::new(), |l| step.with("--set-class", l)),
+                    fix,
                 ),
             );
         }

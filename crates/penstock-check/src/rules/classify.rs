@@ -65,6 +65,13 @@ pub const RULES: &[Rule] = &[
         "Filters in a table of their own are asked only through a filter with `link`.",
         unlinked,
     ),
+    Rule::note(
+        "PS179",
+        "a filter leads past all classes",
+        "A class `1:` or `1:0` is HTB itself: the packet goes to the direct queue (`HTB_DIRECT`), before every class and without any rate. For a few packets that may be \
+         meant; for one's traffic it is a minor number that is missing.",
+        direct,
+    ),
 ];
 
 fn shapers(facts: &Facts) -> impl Iterator<Item = (&Device, &Filter)> {
@@ -83,6 +90,24 @@ fn word<'a>(facts: &'a Facts, filter: &Filter) -> &'a str {
 fn retarget(facts: &Facts, filter: &Filter, to: Handle) -> String {
     let step = &facts.steps[filter.step];
     step.with(if step.has("classid") { "classid" } else { "flowid" }, &to.to_string())
+}
+
+fn direct(facts: &Facts, found: &mut Found) {
+    for (device, filter) in shapers(facts) {
+        let (Some(qdisc), Some(id)) = (owner(device, filter), filter.classid) else { continue };
+        let ends = filter.actions().all(|a| a.0 == "gact" || a.0 == "police");
+        if qdisc.kind == "htb" && id == qdisc.handle && filter.reached && ends && filter.kind != "flow" {
+            let have: Vec<String> = device
+                .classes_of(qdisc.handle)
+                .filter(|c| c.children.is_empty())
+                .take(8)
+                .map(|c| c.id.to_string())
+                .collect();
+            let reason = format!("{id} is the qdisc. Its leaves are {}.", have.join(", "));
+            let say = Say::new("these packets are not shaped", reason, "");
+            found.at(filter.step, word(facts, filter), say);
+        }
+    }
 }
 
 fn no_class(facts: &Facts, found: &mut Found) {

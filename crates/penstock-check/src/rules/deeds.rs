@@ -1,4 +1,4 @@
-//! PS301 to PS304: actions of filters, and where they send packets.
+//! PS301 to PS304, PS310 and PS311: actions of filters, and where they send packets.
 
 use crate::facts::Facts;
 use crate::finding::{Found, Rule, Say};
@@ -33,6 +33,24 @@ pub const RULES: &[Rule] = &[
         "The packet comes to the same qdisc and the same filter again. Linux before 6.9 locks up, later ones drop it (`tcf_mirred_act`, `mirred_nest_level`): \
          https://github.com/multipath-tcp/mptcp_net-next/issues/451.",
         to_itself,
+    ),
+];
+
+/// Those of later numbers.
+pub const LATER: &[Rule] = &[
+    Rule::warning(
+        "PS310",
+        "packets are redirected to the ingress side of an ifb",
+        "`mirred ingress redirect` hands the packet to the other device as if it had come in by it: to its ingress filters, then to IP. The qdisc at the root of an ifb \
+         is on its egress side and never sees it. Write `mirred egress redirect` (`tcf_mirred_forward`). tc-mirred(8): \
+         https://man7.org/linux/man-pages/man8/tc-mirred.8.html.",
+        wrong_side,
+    ),
+    Rule::warning(
+        "PS311",
+        "what comes in by a device is sent out by it again",
+        "The frame goes back to where it came from, and the machine never sees it. To shape what comes in, redirect it to an ifb and put the qdisc there.",
+        sent_back,
     ),
 ];
 
@@ -119,6 +137,49 @@ fn to_itself(facts: &Facts, found: &mut Found) {
                     ),
                 );
             }
+        }
+    }
+}
+
+/// Whether a filter stands where packets come in.
+fn at_ingress(filter: &crate::filters::Filter) -> bool {
+    filter.parent.major() == 0xffff && filter.parent.minor() != 0xfff3
+}
+
+fn wrong_side(facts: &Facts, found: &mut Found) {
+    for filter in facts.devices.iter().flat_map(|d| &d.filters) {
+        let step = &facts.steps[filter.step];
+        let Some(to) = redirected(step) else { continue };
+        let ifb = |d: &&crate::facts::Device| d.name == to && (d.kind == "ifb" || to.starts_with("ifb"));
+        let Some(device) = facts.devices.iter().rfind(ifb) else { continue };
+        let Some(side) = step.words.iter().position(|w| w == "redirect").and_then(|at| at.checked_sub(1))
+        else {
+            continue;
+        };
+        if step.words[side] != "ingress" || device.root().is_none() || device.ingress().is_some() {
+            continue;
+        }
+        let mut words = step.words.clone();
+        "egress".clone_into(&mut words[side]);
+        let reason = format!("The qdisc of {to} stands on its egress side; these packets come in by {to}.");
+        found.at(
+            filter.step,
+            "redirect",
+            Say::new(format!("the qdisc of {to} never sees these packets"), reason, words.join(" ")),
+        );
+    }
+}
+
+fn sent_back(facts: &Facts, found: &mut Found) {
+    for device in facts.devices.iter().filter(|d| d.kind != "ifb") {
+        for filter in device.filters.iter().filter(|f| at_ingress(f)) {
+            let step = &facts.steps[filter.step];
+            if redirected(step) != Some(device.name.as_str()) || !step.has("egress") {
+                continue;
+            }
+            let reason = format!("It is sent out of {} to whoever sent it.", device.name);
+            let say = Say::new(format!("what comes in by {} goes back out by it", device.name), reason, "");
+            found.at(filter.step, "redirect", say);
         }
     }
 }

@@ -219,7 +219,10 @@ fn ip_refuses(facts: &Facts, found: &mut Found) {
 }
 
 fn stopped(facts: &Facts, found: &mut Found) {
-    let syntax = facts.stderr.lines().find(|l| l.contains("syntax error")).map(str::to_owned);
+    const GIVES_UP: [&str; 4] =
+        ["syntax error", "value too great for base", "division by 0", "(error token is "];
+    let gives_up = |l: &&str| GIVES_UP.iter().any(|w| l.contains(w));
+    let syntax = facts.stderr.lines().find(gives_up).map(str::to_owned);
     let Some(why) = &facts.stopped.clone().or(syntax) else { return };
     let said =
         why.split("line ").nth(1).and_then(|t| t.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());
@@ -231,6 +234,29 @@ fn stopped(facts: &Facts, found: &mut Found) {
         line,
         0,
         0,
-        Say::new(message, "The commands behind this place have not been looked at.", ""),
+        Say::new(
+            message,
+            format!("{}The commands behind this place have not been looked at.", arithmetic(message)),
+            "",
+        ),
     );
+}
+
+/// What is wrong with a number in `$(( … ))`.
+fn arithmetic(said: &str) -> String {
+    let Some((_, token)) = said.split_once("(error token is \"") else { return String::new() };
+    let token = token.split('"').next().unwrap_or("");
+    let digits = token.len() - token.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    match (digits, token) {
+        (_, t) if t.starts_with('.') => {
+            "`$(( … ))` has whole numbers alone: multiply first and divide last. ".to_owned()
+        }
+        (d, t) if d == t.len() && t.starts_with('0') && d > 1 => {
+            format!("A number that begins with 0 is octal; write `10#{t}`. ")
+        }
+        (d, t) if d > 0 && d < t.len() => format!(
+            "`{t}` has a unit: keep the bare number in the variable, and write the unit behind it where tc reads it. "
+        ),
+        _ => String::new(),
+    }
 }

@@ -97,17 +97,10 @@ pub const RULES: &[Rule] = &[
          or redirect it to an ifb and sort it there.",
         class_at_ingress,
     ),
-    Rule::warning(
-        "PS244",
-        "a policer takes every jumbo frame for too much",
-        "Without `mtu` tc makes the policer's table for packets up to 2047 bytes, and the kernel takes 2040 as its MTU (tcf_police_init: 255 << cell_log): longer \
-         packets exceed the rate however slow they come. On a device with a larger MTU say `mtu`.",
-        police_mtu,
-    ),
 ];
 
 /// Every policer: filter, its options.
-fn policers(
+pub(super) fn policers(
     facts: &Facts,
 ) -> impl Iterator<Item = (&crate::facts::Device, &Filter, &penstock_model::Options)> {
     facts.devices.iter().flat_map(|d| {
@@ -504,29 +497,6 @@ fn no_ifb(facts: &Facts, found: &mut Found) {
         let edit =
             begins.then(|| crate::finding::Edit::Before(step.line, format!("ip link add {name} type ifb")));
         found.at(at, name, Say::new(format!("{name} is never created"), reason, fix).edit(edit));
-    }
-}
-
-fn police_mtu(facts: &Facts, found: &mut Found) {
-    //= linux v6.12 net/sched/act_police.c tcf_police_init
-    const TABLE: u64 = 255 << 3;
-    for (device, filter, _) in policers(facts) {
-        let step = &facts.steps[filter.step];
-        if device.frame() <= TABLE || step.has("mtu") || step.has("minburst") || !step.has("rate") {
-            continue;
-        }
-        let Some(word) = step.value(&["burst", "buffer", "maxburst"]) else { continue };
-        let name = ["burst", "buffer", "maxburst"].into_iter().find(|n| step.has(n)).unwrap_or("burst");
-        let fix = step.text().replacen(
-            &format!("{name} {word}"),
-            &format!("{name} {word} mtu {}", device.frame()),
-            1,
-        );
-        let reason = format!(
-            "{} has an MTU of {}; the policer takes packets of more than {TABLE} bytes for too much.",
-            device.name, device.mtu
-        );
-        found.at(filter.step, "police", Say::new("no jumbo frame passes this policer", reason, fix));
     }
 }
 

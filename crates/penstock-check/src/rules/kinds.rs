@@ -17,6 +17,13 @@ pub const RULES: &[Rule] = &[
         jitter,
     ),
     Rule::note(
+        "PS281",
+        "netem: a share below one percent without its sign",
+        "tc reads the number of `loss`, `duplicate`, `corrupt` and `reorder` as percent, with the sign or without (`parse_percent` of utils.c): `loss 0.1` is one packet \
+         of a thousand and not one of ten. Write the sign, and nobody has to know.",
+        share,
+    ),
+    Rule::note(
         "PS282",
         "netem: the rate's queue holds seconds of traffic",
         "`rate` makes netem a slow line, and what waits for that line waits in netem: `limit` packets, 1000 where nobody says it, which is 12 seconds at 1mbit \
@@ -138,6 +145,26 @@ fn jitter(facts: &Facts, found: &mut Found) {
         let say =
             Say::new(format!("jitter {} is larger than delay {}", word(2), word(1)), reason, words.join(" "));
         found.at(at, word(2), say);
+    }
+}
+
+fn share(facts: &Facts, found: &mut Found) {
+    for (_, _, at) in facts.made_of(&["netem"]) {
+        let step = &facts.steps[at];
+        for name in ["loss", "drop", "duplicate", "corrupt", "reorder"] {
+            let Some(place) = step.words.iter().position(|w| w == name) else { continue };
+            let place = place + 1 + usize::from(step.words.get(place + 1).is_some_and(|w| w == "random"));
+            let Some(word) = step.words.get(place) else { continue };
+            let Some(number) = word.parse::<f64>().ok().filter(|n| *n > 0.0 && *n < 1.0) else { continue };
+            let mut words = step.words.clone();
+            words[place] = format!("{word}%");
+            let reason = format!(
+                "One packet of {:.0}; a share of {number} of all packets is {}%.",
+                100.0 / number,
+                number * 100.0
+            );
+            found.at(at, word, Say::new(format!("{name} {word} is {word} percent"), reason, words.join(" ")));
+        }
     }
 }
 

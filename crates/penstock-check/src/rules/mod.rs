@@ -14,12 +14,14 @@ mod htb;
 mod hygiene;
 mod ingress;
 mod kinds;
+mod late;
 mod lives;
 mod marks;
 mod nat;
 mod netem;
 mod never;
 mod openwrt;
+mod policers;
 mod queues;
 mod rates;
 mod removed;
@@ -29,16 +31,18 @@ mod six;
 mod sizes;
 mod sorted;
 mod timed;
+mod typed;
 mod u32;
 mod units;
 
 use crate::finding::Rule;
 
 /// The tables, in the order of their codes.
-const TABLES: [&[Rule]; 31] = [
+const TABLES: [&[Rule]; 35] = [
     errors::RULES,
     removed::RULES,
     cause::RULES,
+    typed::RULES,
     rates::RULES,
     units::RULES,
     htb::RULES,
@@ -57,7 +61,9 @@ const TABLES: [&[Rule]; 31] = [
     lives::RULES,
     nat::RULES,
     direction::RULES,
+    late::RULES,
     ingress::RULES,
+    policers::RULES,
     hygiene::RULES,
     cake::RULES,
     six::RULES,
@@ -66,6 +72,7 @@ const TABLES: [&[Rule]; 31] = [
     deeds::RULES,
     kinds::LATER,
     connections::RULES,
+    deeds::LATER,
     openwrt::RULES,
 ];
 

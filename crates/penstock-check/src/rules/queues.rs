@@ -23,8 +23,9 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS142",
-        "tbf's queue holds less than one packet",
-        "`limit` is in bytes. A limit below a full frame drops every such packet.",
+        "tbf's queue has no room for a second packet",
+        "`limit` is in bytes. A limit below a full frame drops every such packet, and one a little above it drops every second packet that comes while a first one waits. \
+         `latency` is turned into a limit: rate times latency, and `burst`.",
         tbf_limit,
     ),
     Rule::warning(
@@ -150,11 +151,13 @@ fn tbf_limit(facts: &Facts, found: &mut Found) {
     for (device, qdisc, at) in facts.made_of(&["tbf"]) {
         let step = &facts.steps[at];
         let limit = u64::from(qdisc.options.u32("limit").unwrap_or(0));
-        if let Some(word) = step.value(&["limit", "latency"]).filter(|_| limit < device.frame()) {
+        if let Some(word) = step.value(&["limit", "latency"]).filter(|_| 2 * limit < 3 * device.frame()) {
             let name = if step.has("latency") { "latency" } else { "limit" };
             let reason = format!("The queue takes {limit} bytes, a full frame has {}.", device.frame());
             let fix = step.with(name, if name == "latency" { "50ms" } else { "15kb" });
-            found.at(at, word, Say::new("tbf has no room for a full packet", reason, fix));
+            let room =
+                if limit < device.frame() { "no room for a full packet" } else { "room for one packet" };
+            found.at(at, word, Say::new(format!("tbf has {room}"), reason, fix));
         }
     }
 }

@@ -1,17 +1,26 @@
-//! PS164: limits of queues that manage themselves, against the rate they send at.
+//! PS164 and PS165: limits of queues that manage themselves, against the rate they send at.
 
 use crate::facts::{Facts, lasts, rate};
 use crate::finding::{Found, Rule, Say};
 
-pub const RULES: &[Rule] = &[Rule::warning(
-    "PS164",
-    "an AQM whose queue is too short to manage",
-    "CoDel and PIE act on delay. Where the whole queue is shorter than their target, it overflows before they ever see that delay, and what is left is a short FIFO: \
+pub const RULES: &[Rule] = &[
+    Rule::warning(
+        "PS164",
+        "an AQM whose queue is too short to manage",
+        "CoDel and PIE act on delay. Where the whole queue is shorter than their target, it overflows before they ever see that delay, and what is left is a short FIFO: \
          bursts are lost, and TCP does not \
      reach the rate. Each sender's burst has to fit: at 500mbit a window of 64 packets comes within 2 ms. fq_codel's default is 10240 packets; small routers take 1000. \
      RFC 8290, 5.2.3.",
-    limit,
-)];
+        limit,
+    ),
+    Rule::warning(
+        "PS165",
+        "sfq's limit leaves no room for a burst",
+        "sfq drops from its longest queue as soon as all of them together hold `limit` packets. With room for a handful every burst loses most of itself, whichever \
+         flow it belongs to; 127 is what there is without the word.",
+        few,
+    ),
+];
 
 /// Least packets where nobody knows the rate.
 const LEAST: u64 = 32;
@@ -63,5 +72,19 @@ fn limit(facts: &Facts, found: &mut Found) {
                 Say::new(format!("{name} {word} of {} is too short to manage", qdisc.kind), reason, fix),
             );
         }
+    }
+}
+
+/// A single sender's first window is ten packets (RFC 6928).
+const WINDOW: u32 = 10;
+
+fn few(facts: &Facts, found: &mut Found) {
+    for (_, qdisc, at) in facts.made_of(&["sfq"]) {
+        let step = &facts.steps[at];
+        let limit = qdisc.options.u32("limit").unwrap_or(127);
+        let Some(word) = step.value(&["limit"]).filter(|_| limit < WINDOW) else { continue };
+        let reason =
+            format!("All flows together have room for {limit} packets; a TCP sender begins with {WINDOW}.");
+        found.at(at, word, Say::new(format!("sfq holds {limit} packets"), reason, step.with("limit", "127")));
     }
 }

@@ -20,7 +20,18 @@ pub const RULES: &[Rule] = &[
 ];
 
 /// The words that are rates in a tc command.
-const RATES: [&str; 7] = ["rate", "ceil", "peakrate", "bandwidth", "avrate", "m1", "m2"];
+const RATES: [&str; 10] = [
+    "rate",
+    "ceil",
+    "peakrate",
+    "bandwidth",
+    "avrate",
+    "m1",
+    "m2",
+    "maxrate",
+    "defrate",
+    "low_rate_threshold",
+];
 
 fn rate_words(facts: &Facts) -> impl Iterator<Item = (usize, &str, &str)> {
     let of = |(at, step): (usize, &'_ crate::facts::Step)| {

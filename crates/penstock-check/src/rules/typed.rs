@@ -1,0 +1,128 @@
+//! PS010 to PS012: commands that are typed so that the shell, or Python, runs another program than the one meant.
+
+use crate::facts::Facts;
+use crate::finding::{Edit, Found, Rule, Say};
+use crate::source::Form;
+
+pub const RULES: &[Rule] = &[
+    Rule::warning(
+        "PS010",
+        "no blank behind `[`",
+        "`[` is a program like any other, and its name ends at a blank. `[$A = b ]` runs a program by the name of `[` and the variable's value; there is none, \
+         the condition is false, and what stands behind it is never done.",
+        bracket,
+    ),
+    Rule::warning(
+        "PS011",
+        "blanks around `=` make an assignment a command",
+        "`DEV = eth0` runs a program `DEV` with two arguments, and `DEV= eth0` a program `eth0` with an empty DEV. The variable stays as it was: mostly unset. \
+         Write `DEV=eth0`.",
+        spaced,
+    ),
+    Rule::warning(
+        "PS012",
+        "a command in one string, without a shell",
+        "Without `shell=True` Python takes the whole string for the name of a program: `FileNotFoundError: [Errno 2] No such file or directory: 'tc qdisc …'`. \
+         Give a list of words, `shlex.split(…)`, or `shell=True`.",
+        one_string,
+    ),
+];
+
+fn bracket(facts: &Facts, found: &mut Found) {
+    for (_, line) in facts.unknown.iter().filter(|(p, _)| p.len() > 1 && p.starts_with('[') && p != "[[") {
+        let text = facts.source.line(*line);
+        let open = |(at, _): &(usize, char)| {
+            let (before, behind) = (text[..*at].trim_end(), &text[at + 1..]);
+            let begins = before.is_empty()
+                || before.ends_with(['(', ';', '&', '|', '!', '{'])
+                || ["if", "elif", "while", "until", "then", "else", "do"].iter().any(|w| before.ends_with(w));
+            begins && !behind.starts_with([' ', '\t', '['])
+        };
+        let Some((at, _)) = text.char_indices().filter(|c| c.1 == '[').find(open) else { continue };
+        let column = text[..at].chars().count() as u32 + 1;
+        let fix = format!("{}[ {}", &text[..at], &text[at + 1..]);
+        let say = Say::new(
+            "no blank behind `[`: this is no test",
+            "The shell looks for a program whose name begins with `[`.",
+            fix.trim(),
+        );
+        found.at_line(*line, column, 1, say.edit(Some(Edit::Replace(*line, column + 1, 0, " ".to_owned()))));
+    }
+}
+
+/// The assignment that is meant by `NAME = value`, `NAME= value` or `NAME =value`: name, value, where the name begins and where the value does.
+fn meant(text: &str) -> Option<(&str, &str, usize, usize)> {
+    let from = text.len() - text.trim_start().len();
+    let rest = &text[from..];
+    let name = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_').len();
+    let name = &rest[..name];
+    let behind = rest[name.len()..].trim_start_matches([' ', '\t']).strip_prefix('=')?;
+    let value = behind.trim_start_matches([' ', '\t']);
+    let blanks = rest.len() - name.len() - 1 - value.len();
+    let plain = !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit());
+    (plain && blanks > 0 && !value.is_empty() && !value.starts_with(['=', '~', '#']))
+        .then(|| (name, value.trim_end(), from, text.len() - value.len()))
+}
+
+fn spaced(facts: &Facts, found: &mut Found) {
+    if facts.source.form != Form::Script {
+        return;
+    }
+    for (at, text) in facts.source.lines.iter().enumerate().filter(|l| l.1.contains('=')) {
+        let line = at as u32 + 1;
+        let Some((name, value, from, to)) = meant(text) else { continue };
+        // `DEV= eth0` runs eth0; `IFS= read` is what it says.
+        let run = value.split([' ', '\t', ';']).next().unwrap_or("").trim_matches(['"', '\'']);
+        let ran = facts.unknown.iter().find(|(p, l)| *l == line && (p == name || p == run));
+        let number =
+            run == value && run.contains(|c: char| c.is_ascii_digit()) && !run.contains(['(', ')', '/']);
+        let program = match ran {
+            Some((program, _)) => program.as_str(),
+            // An empty variable and a word that is a device, a rate or an address and no program.
+            None if number && text[from + name.len()..].starts_with("= ") => run,
+            None => continue,
+        };
+        let places = |n: usize| text[..n].chars().count() as u32;
+        let reason = format!("The shell runs `{program}`; {name} stays as it was.");
+        let fix = format!("{name}={value}");
+        let edit = Edit::Replace(line, places(from) + 1, places(to) - places(from), format!("{name}="));
+        let say = Say::new(format!("this does not set {name}"), reason, fix);
+        found.at_line(line, places(from) + 1, name.chars().count() as u32, say.edit(Some(edit)));
+    }
+}
+
+fn one_string(facts: &Facts, found: &mut Found) {
+    if facts.source.form != Form::Python {
+        return;
+    }
+    for (program, line) in &facts.unknown {
+        let first = program.split(' ').next().unwrap_or("");
+        let first = first.rsplit('/').next().unwrap_or(first);
+        let network =
+            matches!(first, "tc" | "ip" | "iptables" | "ip6tables" | "nft" | "ethtool" | "sudo" | "modprobe");
+        if network && program.contains(' ') {
+            let reason = "Python looks for a program of that whole name, and nothing is carried out.";
+            let say = Say::new(
+                "a command in one string needs shell=True",
+                reason,
+                format!("subprocess.run(shlex.split({program:?}), check=True)"),
+            );
+            found.at_line(*line, 0, 0, say);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assignments_with_blanks() {
+        assert_eq!(meant("  DEV = eth0"), Some(("DEV", "eth0", 2, 8)));
+        assert_eq!(meant("DEV= eth0"), Some(("DEV", "eth0", 0, 5)));
+        assert_eq!(meant("RATE =20mbit "), Some(("RATE", "20mbit", 0, 6)));
+        for right in ["DEV=eth0", "DEV=", "[ a = b ]", "test a = b", "A == b", "x =~ y", "1 = 2", "DEV = "] {
+            assert_eq!(meant(right), None, "{right}");
+        }
+    }
+}

@@ -57,7 +57,7 @@ pub(crate) fn explore(script: &Script, settings: &Settings) -> Explored {
     let mut runs = 1;
     let network: BTreeSet<usize> = syntax.network().map(|c| c.0).collect();
     let missing = |reached: &BTreeSet<usize>| network.difference(reached).count();
-    let syntax_error = facts.stopped.is_some() || facts.stderr.contains("syntax error");
+    let syntax_error = facts.stopped.is_some() || crate::rules::gives_up(&facts.stderr).is_some();
     if missing(&reached) > 0 && !python && !syntax_error {
         let mut passed = variant.clone();
         let steps = 100_000.max(20 * variant.source.lines.len());

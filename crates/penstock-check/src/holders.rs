@@ -1,4 +1,4 @@
-//! Files that hold commands among other things: systemd units, Dockerfiles, YAML of workflows, compose files and Ansible, Markdown.
+//! Files that hold commands among other things: systemd units, Dockerfiles, YAML of workflows, compose files and Ansible, Markdown; and files for `nft -f`.
 //!
 //! What is no command becomes blanks, character by character: what is found stands where it stands in the file.
 
@@ -9,13 +9,20 @@ enum Kind {
     Docker,
     Yaml,
     Markdown,
+    Nft,
 }
 
 /// By the file's name, and for units by what is in it.
 fn kind(name: &str, text: &str) -> Option<Kind> {
     let file = name.rsplit('/').next().unwrap_or(name).to_lowercase();
     let suffix = file.rsplit_once('.').map_or("", |s| s.1);
+    // `#!/usr/sbin/nft -f`, as in /etc/nftables.conf.
+    let first = text.lines().next().unwrap_or("");
+    if first.starts_with("#!") && first.split(['/', ' ', '\t']).any(|w| w.trim() == "nft") {
+        return Some(Kind::Nft);
+    }
     match suffix {
+        "nft" if !first.starts_with("#!") => Some(Kind::Nft),
         "service" | "timer" | "socket" | "mount" | "path" | "target" => Some(Kind::Unit),
         "conf" if text.lines().any(|l| l.trim() == "[Service]") => Some(Kind::Unit),
         "md" | "markdown" => Some(Kind::Markdown),
@@ -37,6 +44,7 @@ pub(crate) fn scripts(name: &str, text: &str) -> Option<Vec<String>> {
         Kind::Docker => vec![docker(&lines)],
         Kind::Yaml => vec![yaml(&lines)],
         Kind::Markdown => markdown(&lines),
+        Kind::Nft => vec![nft(&lines)],
     })
 }
 
@@ -74,6 +82,27 @@ fn unit(lines: &[&str]) -> Vec<String> {
     let stop = |key: &str| key.starts_with("ExecStop");
     vec![of(&start), of(&stop)]
 }
+
+/// A file for `nft -f`, as the here-document of a command that takes the place of its first line. A first line that is no comment goes
+/// to the beginning of the second.
+fn nft(lines: &[&str]) -> String {
+    let mut out = vec![format!("nft -f - <<'{NFT_END}'")];
+    let first = lines.first().filter(|l| !l.trim().is_empty() && !l.trim_start().starts_with('#'));
+    for (n, line) in lines.iter().enumerate().skip(1) {
+        out.push(match first.filter(|_| n == 1) {
+            Some(first) => format!("{first} ; {line}"),
+            None => (*line).to_owned(),
+        });
+    }
+    if lines.len() == 1 {
+        out.extend(first.map(|f| (*f).to_owned()));
+    }
+    out.push(NFT_END.to_owned());
+    joined(out)
+}
+
+/// Ends the rules of such a file.
+const NFT_END: &str = "END OF THE RULES";
 
 /// `RUN`, `CMD` and `ENTRYPOINT` of a Dockerfile, in the form of a shell.
 fn docker(lines: &[&str]) -> String {

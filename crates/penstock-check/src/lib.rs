@@ -15,6 +15,7 @@
 //! ```
 
 mod baseline;
+mod card;
 mod config;
 mod coverage;
 mod elsewhere;

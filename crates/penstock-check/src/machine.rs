@@ -1,5 +1,6 @@
 //! The machine a script runs on, and what it keeps of each command.
 
+use crate::card;
 use crate::elsewhere::{Elsewhere, elsewhere};
 use crate::facts::{Class, Device, Qdisc, Step, What};
 use crate::filters::Filters;
@@ -186,6 +187,17 @@ impl Watched<'_> {
                 };
                 // What there is to read is read by whoever carries it out; here it is looked at only.
                 let text = files.read(from).unwrap_or_default();
+                // A file that nobody has given: what is in it is unknown, and the words are right.
+                if let Some(symbol) = self.unknown.as_deref()
+                    && from != "-"
+                    && !text.trim().is_empty()
+                    && text.split_whitespace().all(|w| w == symbol)
+                {
+                    let guessed = Some(Guessed { deep: true, whole: true, ..Guessed::default() });
+                    let step = Step { words: words.to_vec(), guessed, ..Step::new() };
+                    self.pending.borrow_mut().push((step, None));
+                    return Output::default();
+                }
                 What::Rules(format!("{}\n{text}", words.join(" ")))
             }
             _ => What::Other,
@@ -208,7 +220,13 @@ impl Watched<'_> {
         } else {
             self.before_link(words);
         }
-        let output = self.on(|host| host.command(words, files, Time::ZERO)).unwrap_or_default();
+        let mut output = self.on(|host| host.command(words, files, Time::ZERO)).unwrap_or_default();
+        let mut what = what;
+        if output.status != 0
+            && let Some((done, instead)) = self.elsewhere_only(words, &output, files)
+        {
+            (output, what) = (done, instead);
+        }
         let at = self.log.borrow().len() + self.pending.borrow().len();
         if output.status == 0 {
             if let What::Tc(commands) = &what {
@@ -221,6 +239,31 @@ impl Watched<'_> {
         let step = Step { words: words.to_vec(), output: output.clone(), what, guessed, ..Step::new() };
         self.pending.borrow_mut().push((step, inner));
         output
+    }
+
+    /// What becomes of a command that was refused for what a card or a file of the script's own machine may have.
+    fn elsewhere_only(
+        &mut self,
+        words: &[String],
+        refused: &Output,
+        files: &mut dyn Files,
+    ) -> Option<(Output, What)> {
+        if !words.first().is_some_and(|w| tc::is_tc(w)) {
+            return None;
+        }
+        if let Some(soft) = card::in_software(words, &refused.stderr) {
+            let output = self.on(|host| host.command(&soft, files, Time::ZERO)).unwrap_or_default();
+            let what = self.parse(&Line::of_words(&soft)).map_or(What::Other, What::Tc);
+            return (output.status == 0).then_some((output, what));
+        }
+        let missing =
+            refused.stderr.contains("No such file or directory") && refused.stderr.contains("program");
+        if card::loads_code(words) && missing {
+            // What it does to packets nobody knows.
+            self.guessed = Some(Guessed { deep: true, whole: true, ..Guessed::default() });
+            return Some((Output::default(), What::Other));
+        }
+        None
     }
 
     /// `tc -batch`: each line a command of its own.

@@ -5,7 +5,7 @@
 //!
 //! Follows: nftables 1.0.6 `src/scanner.l`, `parser_bison.y`, `evaluate.c`, `datatype.c`, `meta.c`, `ct.c`, `proto.c`,
 //! `rule.c`, `expression.c`.
-//! Differs: expressions beyond those in [`data`] are refused as a syntax error whose advice says so; no flow tables,
+//! Differs: what nft has beyond [`data`] is refused by name (`unread`); no flow tables,
 //! named counters, limits and quotas, no `include`, no guesses at misspelt names ("did you mean"); `-j` is refused and `-e` prints
 //! nothing; words of the grammar are taken as names.
 
@@ -17,6 +17,7 @@ mod lex;
 mod parse;
 pub mod show;
 mod statement;
+mod unread;
 pub mod value;
 
 pub use data::*;

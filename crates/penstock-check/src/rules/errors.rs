@@ -186,6 +186,36 @@ fn kernel_refuses(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// Targets of Linux's and iptables' own that the machine here does not have: their options are unknown to it.
+const TARGETS: [&str; 17] = [
+    "AUDIT",
+    "CHECKSUM",
+    "CLUSTERIP",
+    "CONNSECMARK",
+    "DNPT",
+    "HMARK",
+    "IDLETIMER",
+    "LED",
+    "NFLOG",
+    "RATEEST",
+    "SECMARK",
+    "SET",
+    "SNPT",
+    "SYNPROXY",
+    "TCPOPTSTRIP",
+    "TEE",
+    "TPROXY",
+];
+
+/// Whether a rule's own options are refused for such a target.
+fn jumps_elsewhere(step: &Step) -> bool {
+    let to = step.value(&["-j", "--jump"]);
+    to.is_some_and(|to| TARGETS.contains(&to))
+        && ["unknown option", "requires an argument", "Unknown arg"]
+            .iter()
+            .any(|w| step.output.stderr.contains(w))
+}
+
 fn iptables_refuses(facts: &Facts, found: &mut Found) {
     let takes_away = |s: &Step| {
         s.words.iter().any(|w| {
@@ -202,6 +232,9 @@ fn iptables_refuses(facts: &Facts, found: &mut Found) {
             && !hushed
             && !stderr.contains("Couldn't load")
             && !stderr.contains("not installed")
+            // Sets are made by ipset, which is not simulated.
+            && !(stderr.contains("Set ") && stderr.contains("doesn't exist"))
+            && !jumps_elsewhere(step)
         {
             refused(facts, found, at, step);
         }
@@ -218,11 +251,15 @@ fn ip_refuses(facts: &Facts, found: &mut Found) {
     }
 }
 
-fn stopped(facts: &Facts, found: &mut Found) {
+/// The line in which a shell says that it gives up a command. nft has syntax errors too: `Error: syntax error …`.
+pub(crate) fn gives_up(stderr: &str) -> Option<&str> {
     const GIVES_UP: [&str; 4] =
         ["syntax error", "value too great for base", "division by 0", "(error token is "];
-    let gives_up = |l: &&str| GIVES_UP.iter().any(|w| l.contains(w));
-    let syntax = facts.stderr.lines().find(gives_up).map(str::to_owned);
+    stderr.lines().find(|l| !l.contains("Error: ") && GIVES_UP.iter().any(|w| l.contains(w)))
+}
+
+fn stopped(facts: &Facts, found: &mut Found) {
+    let syntax = gives_up(&facts.stderr).map(str::to_owned);
     let Some(why) = &facts.stopped.clone().or(syntax) else { return };
     let said =
         why.split("line ").nth(1).and_then(|t| t.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());

@@ -36,6 +36,7 @@ mod u32;
 mod units;
 
 use crate::finding::Rule;
+pub(crate) use errors::gives_up;
 
 /// The tables, in the order of their codes.
 const TABLES: [&[Rule]; 35] = [

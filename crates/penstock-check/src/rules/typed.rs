@@ -1,7 +1,7 @@
-//! PS010 to PS012: commands that are typed so that the shell, or Python, runs another program than the one meant.
+//! PS010 to PS013: commands that are typed so that the shell, or Python, runs another program than the one meant.
 
 use crate::facts::Facts;
-use crate::finding::{Edit, Found, Rule, Say};
+use crate::finding::{Edit, Found, Level, Rule, Say};
 use crate::source::Form;
 
 pub const RULES: &[Rule] = &[
@@ -26,6 +26,13 @@ pub const RULES: &[Rule] = &[
          Give a list of words, `shlex.split(…)`, or `shell=True`.",
         one_string,
     ),
+    Rule {
+        code: "PS013",
+        severity: Level::Error,
+        about: "nft refuses the command",
+        why: "nft reads a file or a command whole, and the kernel takes all of it or nothing: with one mistake no rule of it is there. The message is nft's own.",
+        find: nft_refuses,
+    },
 ];
 
 fn bracket(facts: &Facts, found: &mut Found) {
@@ -112,9 +119,92 @@ fn one_string(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// Where nft says that a mistake is: line and columns of what it read, and its sentence. `FILE:LINE:FROM-TO: Error: …`, or `Error: …` above
+/// the command and a line of `^`.
+fn place(stderr: &str) -> Option<(Option<u32>, u32, u32, &str)> {
+    let line = stderr.lines().find(|l| l.contains("Error: "))?;
+    let (place, said) = line.split_once("Error: ")?;
+    if let Some((before, columns)) = place.trim_end().trim_end_matches(':').rsplit_once(':') {
+        let (from, to) = columns.split_once('-').unwrap_or((columns, columns));
+        let number = before.rsplit(':').next()?.parse().ok();
+        let (from, to) = (from.parse().unwrap_or(0), to.parse().unwrap_or(0));
+        return Some((number, from, to, said));
+    }
+    let marks = stderr.lines().find(|l| l.contains('^')).unwrap_or("");
+    let from = marks.chars().position(|c| c == '^').map_or(0, |n| n as u32 + 1);
+    let to = from + marks.chars().filter(|c| *c == '^').count() as u32;
+    Some((None, from, to.saturating_sub(1), said))
+}
+
+fn nft_refuses(facts: &Facts, found: &mut Found) {
+    for (at, step) in facts.steps.iter().enumerate().filter(|s| !s.1.ok() && s.1.program() == "nft") {
+        let stderr = step.output.stderr.as_str();
+        let takes_away =
+            step.words.iter().any(|w| matches!(w.as_str(), "delete" | "flush" | "destroy" | "reset"));
+        let shows = step.words.iter().any(|w| matches!(w.as_str(), "list" | "-c" | "--check"));
+        let elsewhere = ["not simulated", "No symbol type information", "No such file or directory: "];
+        let guessed = step.guessed.as_ref().is_some_and(|g| g.whole || g.deep);
+        let expected = step.file == facts.name && facts.source.expects_failure(step.line);
+        // Devices that chains are put on are the machine's.
+        let text = match &step.what {
+            crate::facts::What::Rules(text) => text.as_str(),
+            _ => "",
+        };
+        let on_device = stderr.contains("Could not process rule: No such file")
+            && (text.contains("hook ingress") || text.contains("hook egress"));
+        if on_device
+            || takes_away
+            || shows
+            || guessed
+            || expected
+            || elsewhere.iter().any(|w| stderr.contains(w))
+        {
+            continue;
+        }
+        let Some((line, from, to, said)) = place(stderr) else { continue };
+        let why = match line {
+            Some(_) => "Nothing of what is read here is taken.".to_owned(),
+            None => format!("`{}` is refused.", step.text()),
+        };
+        let help = step.output.diagnostics.first().map(|d| d.help.clone()).unwrap_or_default();
+        let help = if help.contains("is not understood here") { String::new() } else { help };
+        let say = Say::new(said, why, help);
+        let here = step.words.iter().any(|w| w == "-" || w == "/dev/stdin");
+        match line {
+            // A here-document begins on the line behind the command.
+            Some(line) if here && step.file == facts.name && step.line > 0 => {
+                let len = (to + 1).saturating_sub(from);
+                found.at_line(step.line + line, from, len, say);
+            }
+            Some(_) => found.at(at, "-f", say),
+            None => {
+                // The command as nft reads it: its words behind the program's own, one blank between.
+                let text = step.words.iter().skip(1).skip_while(|w| w.starts_with('-'));
+                let mut column = 1;
+                let word = text.clone().find(|w| {
+                    let begins = column;
+                    column += w.chars().count() as u32 + 1;
+                    (begins..column).contains(&from)
+                });
+                found.at(at, word.map_or("", String::as_str), say);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_of_nft() {
+        assert_eq!(
+            place("/dev/stdin:4:5-9: Error: syntax error, unexpected string\nx\n"),
+            Some((Some(4), 5, 9, "syntax error, unexpected string"))
+        );
+        assert_eq!(place("Error: No such file\nadd x\n    ^^\n"), Some((None, 5, 6, "No such file")));
+        assert_eq!(place("netlink: gone"), None);
+    }
 
     #[test]
     fn assignments_with_blanks() {

@@ -5,6 +5,7 @@ use super::cursor::{Parsed, Parser};
 use super::data::{Base, Command, Family, Name, Place, Raw, RawData, RawElement, Set, Type, What};
 use super::lex::{Token, tokens};
 use super::show::priority_named;
+use super::unread;
 
 /// Reads commands, one a line or with semicolons between, and tables written as blocks.
 ///
@@ -13,8 +14,10 @@ use super::show::priority_named;
 pub fn parse(text: &str) -> Result<Vec<Command>, Fault> {
     let tokens = tokens(text)?;
     let mut p = Parser::new(tokens);
-    p.file()?;
-    Ok(p.out)
+    match p.file() {
+        Ok(()) => Ok(p.out),
+        Err(fault) => Err(unread::named(&p.tokens, fault)),
+    }
 }
 
 impl Parser {

@@ -393,6 +393,12 @@ impl Parser {
         let one = |p: &mut Parser, known: &mut Known| -> Parsed<Raw> {
             p.expand()?;
             let pos = p.pos();
+            if let Token::Word(w) = p.peek()
+                && matches!(w.as_str(), "jhash" | "symhash" | "fib" | "socket" | "osf")
+                && matches!(p.peek_after(), Token::Word(_))
+            {
+                return Err(super::unread::not_simulated(w, pos));
+            }
             let looks = matches!(p.peek(), Token::Word(w)
                 if ["meta", "ct", "numgen"].contains(&w.as_str())
                     || BARE.contains(&w.as_str())
@@ -414,6 +420,15 @@ impl Parser {
                     }
                 };
                 all = Raw::Map(Box::new(all), Box::new(map));
+            } else if self.is_sign(".")
+                && let Raw::Expr(first, pos) = &all
+            {
+                // `ip daddr . th dport map …`: the key of a map, part by part.
+                let (mut parts, pos) = (vec![first.clone()], *pos);
+                while self.take_sign(".") {
+                    parts.push(self.left(family, known)?);
+                }
+                all = Raw::Expr(Expr::Concat(parts), pos);
             } else if let Some(op) = self.operator() {
                 let right = one(self, known)?;
                 all = Raw::Op(op, Box::new(all), Box::new(right));

@@ -168,6 +168,8 @@ pub struct Rare {
     pub carried: Option<Box<Carried>>,
     /// Behind them, a header that wraps the rest of the frame.
     pub wrapped: Option<Box<Wrapped>>,
+    /// `skb->protocol` where the frame says another.
+    pub declared: Option<u16>,
     /// What a tunnel is to wrap it in (a metadata `dst`).
     pub tunnel: Option<Arc<TunnelInfo>>,
     /// The mark of its connection, where it has one and the machine has looked for it (for `connmark` and `ctinfo`).
@@ -224,6 +226,7 @@ impl Rare {
         within: None,
         carried: None,
         wrapped: None,
+        declared: None,
         tunnel: None,
         ct_mark: None,
         ct: None,

@@ -56,6 +56,7 @@ impl Skb {
     /// Puts a tag into the frame, before all that is there (`__vlan_insert_tag`): it is the packet's network header then.
     pub fn insert_vlan(&mut self, ethertype: u16, tci: u16) {
         let (l3, l4, within) = (self.l3, self.l4, self.rare_mut().within.take());
+        self.rare_mut().declared = None;
         self.rare_mut().within = Some(Box::new(Tagged { tci, l3, l4, within }));
         (self.l3, self.l4) = (L3::Other(ethertype), L4::None);
         self.len += VLAN_HLEN;
@@ -66,6 +67,7 @@ impl Skb {
         let tagged = *self.rare_mut().within.take()?;
         let tag = (self.protocol(), tagged.tci);
         (self.l3, self.l4, self.rare_mut().within) = (tagged.l3, tagged.l4, tagged.within);
+        self.rare_mut().declared = None;
         self.len -= VLAN_HLEN;
         Some(tag)
     }
@@ -79,6 +81,7 @@ impl Skb {
         let rare = self.rare_mut();
         let (within, wrapped) = (rare.within.take(), rare.wrapped.take());
         rare.wrapped = Some(Box::new(Wrapped { head, l3, l4, within, wrapped }));
+        rare.declared = None;
         (self.l3, self.l4) = (L3::Other(ethertype), L4::None);
         self.len += len;
     }
@@ -90,8 +93,14 @@ impl Skb {
         let more = *self.rare_mut().wrapped.take()?;
         (self.l3, self.l4) = (more.l3, more.l4);
         (self.rare_mut().within, self.rare_mut().wrapped) = (more.within, more.wrapped);
+        self.rare_mut().declared = None;
         self.len -= more.head.frame_len();
         Some(more.head)
+    }
+    /// `skb->protocol`: the frame's ethertype, or that of a frame which has been wrapped without telling (`ife`).
+    #[inline]
+    pub fn declared(&self) -> u16 {
+        self.rare().declared.unwrap_or_else(|| self.protocol())
     }
     /// Whether it is taken for a packet of MPLS (`eth_p_mpls` of `skb->protocol`).
     pub fn is_mpls(&self) -> bool {

@@ -163,11 +163,10 @@ impl Machine {
         (0..PIPE_FAILURES).for_each(|_| self.fail_call());
         (0..self.ground.fork_reads).for_each(|_| self.step(READ_NS));
         (0..failures).for_each(|_| self.fail_call());
-        (0..self.ground.exec_reads).for_each(|_| self.step(READ_NS));
     }
     /// The program has ended; the interpreter notices.
     pub fn program_ends(&mut self) {
-        (0..WAIT_READS).for_each(|_| self.step(READ_NS));
+        (0..self.ground.exit_reads + WAIT_READS).for_each(|_| self.step(READ_NS));
     }
     /// What a dump of filters needs besides the tree.
     pub fn look(&self) -> Look<'_> {

@@ -128,7 +128,10 @@ impl Ife {
             return run.dropping(SHOT);
         }
         bytes[..METAHDRLEN].copy_from_slice(&(room as u16).to_be_bytes());
+        // What it was before: filters behind go by that.
+        let declared = skb.declared();
         skb.wrap(self.ethertype, Head::Ife { meta: bytes, len: room as u8, eth: skb.eth });
+        skb.rare_mut().declared = Some(declared);
         skb.eth = (self.src.unwrap_or(skb.eth.0), self.dst.unwrap_or(skb.eth.1));
         control
     }
@@ -159,7 +162,8 @@ impl Ife {
                 Some(0) => skb.mark = value,
                 Some(1) => skb.priority = value,
                 Some(_) => skb.tc.index = (value >> 16) as u16,
-                None => {}
+                // What it has no use for.
+                None => run.overlimit(),
             }
             at = next;
         }

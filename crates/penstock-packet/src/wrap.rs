@@ -102,6 +102,16 @@ impl Skb {
     pub fn declared(&self) -> u16 {
         self.rare().declared.unwrap_or_else(|| self.protocol())
     }
+    /// The frame begins with its network header, whose bytes are read as an Ethernet header: what its ethertype would be is of the source address.
+    pub fn lose_head(&mut self) {
+        let read = match &self.l3 {
+            L3::Ipv4(h) => (h.src.to_bits() >> 16) as u16,
+            L3::Ipv6(h) => (h.src.to_bits() >> 80) as u16,
+            _ => 0,
+        };
+        (self.l3, self.l4) = (L3::Other(read), L4::None);
+        self.len = self.len.saturating_sub(ETH_HLEN);
+    }
     /// Whether it is taken for a packet of MPLS (`eth_p_mpls` of `skb->protocol`).
     pub fn is_mpls(&self) -> bool {
         ETH_P_MPLS.contains(&self.protocol())

@@ -349,9 +349,10 @@ fn stamped(skb: &Skb) -> Option<i64> {
     Some(skb.sender.departs.as_ns()).filter(|&at| at != 0)
 }
 
-/// The number that the probe reads in a frame: in none with a tag in it, or of another ethertype.
+/// The number that the probe reads in a frame: in none with a tag in it, of another ethertype, or without its head.
 fn number(skb: &Skb) -> Option<u32> {
-    let numbered = matches!(skb.l3, L3::Ipv4(_) | L3::Ipv6(_)) && skb.rare().within.is_none();
+    let rare = skb.rare();
+    let numbered = matches!(skb.l3, L3::Ipv4(_) | L3::Ipv6(_)) && rare.within.is_none() && !rare.headless;
     if skb.seq == UNNUMBERED || !numbered { None } else { u32::try_from(skb.seq).ok() }
 }
 

@@ -228,7 +228,10 @@ mod tests {
     fn what_it_has_no_use_for_counts_and_the_old_protocol_stays_declared() {
         let mut skb = packet(0, 100);
         skb.mark = 3;
-        assert_eq!(running(&mut ife(true, &[("mark", None), ("prio", Some(5))]), &mut skb, 3, 1500), (3, 0, 0));
+        assert_eq!(
+            running(&mut ife(true, &[("mark", None), ("prio", Some(5))]), &mut skb, 3, 1500),
+            (3, 0, 0)
+        );
         assert_eq!((skb.protocol(), skb.declared()), (0xed3e, 0x800));
         let mut other = ife(false, &[("prio", None)]);
         assert_eq!(running(&mut other, &mut skb, 3, 1500), (3, 0, 1));

@@ -313,7 +313,8 @@ fn print_class_2010(o: &Options, out: &mut Out) {
     let cburst = size_text(psched::xmitsize(ceil, u32("cbuffer")), out.kernel());
     if out.form.details {
         // The two bytes of mpu, of which tc made mpu and overhead.
-        let (mpu, over) = (size_text(u32("mpu") & 0xff, out.kernel()), size_text(u32("mpu") >> 8 & 0xff, out.kernel()));
+        let (mpu, over) =
+            (size_text(u32("mpu") & 0xff, out.kernel()), size_text(u32("mpu") >> 8 & 0xff, out.kernel()));
         let cell = |name: &str| 1u64 << (u32(name) & 31);
         out.text_only(format_args!("burst {burst}/{} mpu {mpu} overhead {over} ", cell("cell_log")));
         out.text_only(format_args!("cburst {cburst}/{} mpu {mpu} overhead {over} ", cell("ccell_log")));

@@ -634,6 +634,8 @@ mod tests {
                     within: None,
                     wrapped: None,
                 })),
+                declared: Some(18),
+                headless: false,
                 tunnel: None,
                 ct_mark: Some(12),
                 ct: Some(Tracked { id: Some(1), state: 2, reply: true }),

@@ -78,6 +78,8 @@ pub struct Machine {
     turned: bool,
     /// Packets that leave together with one before them.
     batch: Vec<Packet>,
+    /// How often the clock is looked at for the program that runs, once more.
+    owed: u32,
 }
 
 /// `PACKET_OTHERHOST`.
@@ -111,6 +113,7 @@ impl Machine {
             sent: Vec::new(),
             turned: false,
             batch: Vec::new(),
+            owed: 0,
         }
     }
     /// The profile.
@@ -163,10 +166,17 @@ impl Machine {
         (0..PIPE_FAILURES).for_each(|_| self.fail_call());
         (0..self.ground.fork_reads).for_each(|_| self.step(READ_NS));
         (0..failures).for_each(|_| self.fail_call());
+        self.owed = self.ground.late_reads;
+    }
+    /// What the program asks for is about to make something: the clock is looked at before.
+    pub fn makes(&mut self) {
+        let owed = std::mem::take(&mut self.owed);
+        self.kernel_looks(owed);
     }
     /// The program has ended; the interpreter notices.
     pub fn program_ends(&mut self) {
-        (0..self.ground.exit_reads + WAIT_READS).for_each(|_| self.step(READ_NS));
+        self.makes();
+        (0..WAIT_READS).for_each(|_| self.step(READ_NS));
     }
     /// What a dump of filters needs besides the tree.
     pub fn look(&self) -> Look<'_> {

@@ -217,7 +217,7 @@ mod tests {
         (skb.mark, skb.priority, skb.tc.index) = (0, 0, 0);
         // The decoder takes what it asks for.
         let mut decode = ife(false, &[("prio", None), ("tcindex", None)]);
-        assert_eq!(running(&mut decode, &mut skb, 0, 1500), (0, 0, 0));
+        assert_eq!(running(&mut decode, &mut skb, 0, 1500), (0, 0, 1));
         assert_eq!((skb.mark, skb.priority, skb.tc.index), (0, 5, 7));
         assert_eq!((skb.len, skb.l3, skb.eth), (100, l3, eth));
         // There is nothing more to decode.

@@ -168,6 +168,10 @@ pub struct Rare {
     pub carried: Option<Box<Carried>>,
     /// Behind them, a header that wraps the rest of the frame.
     pub wrapped: Option<Box<Wrapped>>,
+    /// `skb->protocol` where the frame says another.
+    pub declared: Option<u16>,
+    /// It leaves without its Ethernet header ([`Skb::lose_head`]).
+    pub headless: bool,
     /// What a tunnel is to wrap it in (a metadata `dst`).
     pub tunnel: Option<Arc<TunnelInfo>>,
     /// The mark of its connection, where it has one and the machine has looked for it (for `connmark` and `ctinfo`).
@@ -224,6 +228,8 @@ impl Rare {
         within: None,
         carried: None,
         wrapped: None,
+        declared: None,
+        headless: false,
         tunnel: None,
         ct_mark: None,
         ct: None,
@@ -483,6 +489,9 @@ impl Skb {
     }
     #[cold]
     fn rare_travels(&mut self) {
+        if self.rare().headless {
+            self.lose_head();
+        }
         let rare = self.rare.noted(true);
         let (vlan, within, datagram) = (rare.vlan, rare.within.take(), rare.datagram);
         //= linux v6.12 net/ipv4/tcp_offload.c tcp_gso_segment: on its way out the segments of one that is not trusted are counted.
@@ -625,6 +634,8 @@ mod tests {
                     within: None,
                     wrapped: None,
                 })),
+                declared: Some(18),
+                headless: false,
                 tunnel: None,
                 ct_mark: Some(12),
                 ct: Some(Tracked { id: Some(1), state: 2, reply: true }),

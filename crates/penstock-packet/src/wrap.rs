@@ -56,6 +56,7 @@ impl Skb {
     /// Puts a tag into the frame, before all that is there (`__vlan_insert_tag`): it is the packet's network header then.
     pub fn insert_vlan(&mut self, ethertype: u16, tci: u16) {
         let (l3, l4, within) = (self.l3, self.l4, self.rare_mut().within.take());
+        self.rare_mut().declared = None;
         self.rare_mut().within = Some(Box::new(Tagged { tci, l3, l4, within }));
         (self.l3, self.l4) = (L3::Other(ethertype), L4::None);
         self.len += VLAN_HLEN;
@@ -66,6 +67,7 @@ impl Skb {
         let tagged = *self.rare_mut().within.take()?;
         let tag = (self.protocol(), tagged.tci);
         (self.l3, self.l4, self.rare_mut().within) = (tagged.l3, tagged.l4, tagged.within);
+        self.rare_mut().declared = None;
         self.len -= VLAN_HLEN;
         Some(tag)
     }
@@ -79,6 +81,7 @@ impl Skb {
         let rare = self.rare_mut();
         let (within, wrapped) = (rare.within.take(), rare.wrapped.take());
         rare.wrapped = Some(Box::new(Wrapped { head, l3, l4, within, wrapped }));
+        rare.declared = None;
         (self.l3, self.l4) = (L3::Other(ethertype), L4::None);
         self.len += len;
     }
@@ -90,8 +93,24 @@ impl Skb {
         let more = *self.rare_mut().wrapped.take()?;
         (self.l3, self.l4) = (more.l3, more.l4);
         (self.rare_mut().within, self.rare_mut().wrapped) = (more.within, more.wrapped);
+        self.rare_mut().declared = None;
         self.len -= more.head.frame_len();
         Some(more.head)
+    }
+    /// `skb->protocol`: the frame's ethertype, or that of a frame which has been wrapped without telling (`ife`).
+    #[inline]
+    pub fn declared(&self) -> u16 {
+        self.rare().declared.unwrap_or_else(|| self.protocol())
+    }
+    /// The frame begins with its network header, whose bytes are read as an Ethernet header: what its ethertype would be is of the source address.
+    pub fn lose_head(&mut self) {
+        let read = match &self.l3 {
+            L3::Ipv4(h) => (h.src.to_bits() >> 16) as u16,
+            L3::Ipv6(h) => (h.src.to_bits() >> 80) as u16,
+            _ => 0,
+        };
+        (self.l3, self.l4) = (L3::Other(read), L4::None);
+        self.len = self.len.saturating_sub(ETH_HLEN);
     }
     /// Whether it is taken for a packet of MPLS (`eth_p_mpls` of `skb->protocol`).
     pub fn is_mpls(&self) -> bool {

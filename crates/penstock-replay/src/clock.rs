@@ -78,6 +78,8 @@ pub struct Machine {
     turned: bool,
     /// Packets that leave together with one before them.
     batch: Vec<Packet>,
+    /// How often the clock is looked at for the program that runs, once more.
+    owed: u32,
 }
 
 /// `PACKET_OTHERHOST`.
@@ -111,6 +113,7 @@ impl Machine {
             sent: Vec::new(),
             turned: false,
             batch: Vec::new(),
+            owed: 0,
         }
     }
     /// The profile.
@@ -163,10 +166,16 @@ impl Machine {
         (0..PIPE_FAILURES).for_each(|_| self.fail_call());
         (0..self.ground.fork_reads).for_each(|_| self.step(READ_NS));
         (0..failures).for_each(|_| self.fail_call());
-        (0..self.ground.exec_reads).for_each(|_| self.step(READ_NS));
+        self.owed = self.ground.late_reads;
+    }
+    /// What the program asks for is about to make something: the clock is looked at before.
+    pub fn makes(&mut self) {
+        let owed = std::mem::take(&mut self.owed);
+        self.kernel_looks(owed);
     }
     /// The program has ended; the interpreter notices.
     pub fn program_ends(&mut self) {
+        self.makes();
         (0..WAIT_READS).for_each(|_| self.step(READ_NS));
     }
     /// What a dump of filters needs besides the tree.
@@ -350,9 +359,10 @@ fn stamped(skb: &Skb) -> Option<i64> {
     Some(skb.sender.departs.as_ns()).filter(|&at| at != 0)
 }
 
-/// The number that the probe reads in a frame: in none with a tag in it, or of another ethertype.
+/// The number that the probe reads in a frame: in none with a tag in it, of another ethertype, or without its head.
 fn number(skb: &Skb) -> Option<u32> {
-    let numbered = matches!(skb.l3, L3::Ipv4(_) | L3::Ipv6(_)) && skb.rare().within.is_none();
+    let rare = skb.rare();
+    let numbered = matches!(skb.l3, L3::Ipv4(_) | L3::Ipv6(_)) && rare.within.is_none() && !rare.headless;
     if skb.seq == UNNUMBERED || !numbered { None } else { u32::try_from(skb.seq).ok() }
 }
 

@@ -13,8 +13,8 @@ pub struct Ground {
     pub start_ns: i64,
     /// How often a fork looks at the clock.
     pub fork_reads: u32,
-    /// How often more, once the program is found.
-    pub exec_reads: u32,
+    /// How often the clock is looked at once more: before something is made, and else at the program's end.
+    pub late_reads: u32,
     /// Calls that fail while tc starts, and while ip does: in the folders of PATH before theirs, by the loader, the C library, libcap.
     pub tc_failures: u32,
     /// The same of ip.
@@ -35,7 +35,7 @@ static V6_12: Ground = Ground {
     release: "6.12.117",
     start_ns: 1_004_825_783,
     fork_reads: 3,
-    exec_reads: 0,
+    late_reads: 0,
     tc_failures: 21,
     ip_failures: 21,
     first_library: 149,
@@ -49,8 +49,8 @@ static V7_2: Ground = Ground {
     kernel: Kernel::V7_2,
     release: "7.2.13",
     start_ns: 1_004_849_785,
-    fork_reads: 2,
-    exec_reads: 2,
+    fork_reads: 3,
+    late_reads: 1,
     tc_failures: 26,
     ip_failures: 29,
     first_library: 21,

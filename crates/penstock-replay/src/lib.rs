@@ -348,14 +348,14 @@ fn form(json: bool) -> Show {
 }
 
 /// Whether `tc -j qdisc show` prints JSON, which that of 6.1 does not where options are printed as bare text among it: those of cbq and multiq, and hfsc's
-/// `default`, which stands there unless it is 0; nor where taprio's coming schedule stands in an object without a name.
+/// `default`, which stands there unless it is 0; nor where taprio's coming schedule stands in an object without a name there.
 fn speaks_json(machine: &Machine) -> bool {
     let dumps = machine.tree.dump_qdiscs(machine.kernel_time());
     let old = !machine.ground.class_json;
     let text = |d: &QdiscDump| match d.kind {
         "cbq" | "multiq" | "hfsc" if !old => false,
         "cbq" | "multiq" => true,
-        "taprio" => d.options.has("admin"),
+        "taprio" => old && d.options.has("admin"),
         "hfsc" => d.options.u32("default").unwrap_or(0) & 0xffff != 0,
         _ => false,
     };

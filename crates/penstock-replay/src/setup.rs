@@ -89,6 +89,9 @@ fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
             _ => continue,
         };
         let before = token_buckets(machine);
+        if makes(&command) {
+            machine.makes();
+        }
         //= linux v7.2 sch_dualpi2.c dualpi2_init: it reads the clock for its timer outside of any lock.
         machine.kernel_looks(u32::from(makes_dualpi2(&command)));
         let curves = u32::from(changes_curves(machine, &command));
@@ -120,6 +123,17 @@ fn token_buckets(machine: &mut Machine) -> Vec<Handle> {
     machine.with_tree(|tree, cx| {
         tree.dump_qdiscs(cx.now).iter().filter(|q| q.kind == "tbf").map(|q| q.handle).collect()
     })
+}
+
+/// Whether a qdisc, a class or a filter is to be made, so far as the command tells.
+fn makes(command: &Command) -> bool {
+    let verb = match command {
+        Command::Qdisc { req, .. } => req.verb,
+        Command::Class { req, .. } => req.verb,
+        Command::Filter { req, .. } => req.verb,
+        _ => return false,
+    };
+    matches!(verb, Verb::Add | Verb::Create)
 }
 
 /// Whether a qdisc with a timer of its own is to be made, so far as the command tells.

@@ -103,6 +103,37 @@ fn mqprio() {
     d.gives("class show dev d", class);
 }
 
+/// In the form that tc 7.3.0 printed on Linux 7.2.13.
+#[test]
+fn preemption_and_the_largest_frames_are_shown_since_7() {
+    let mut d = Bench::new(Tree::without_queue(device(4, Kernel::V7_2)));
+    let mqprio = "qdisc add dev d root handle 1: mqprio num_tc 2 map 0 1 queues 1@0 1@1 hw 0";
+    let only = "Error: mqprio TCA_OPTIONS can only contain netlink attributes in hardware mode.\n";
+    d.gives(&format!("{mqprio} fp E E"), only);
+    d.gives(mqprio, "");
+    let all = fast(&["1:4", "1:3", "1:2", "1:1"]);
+    let map = "map 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 ";
+    let tail = "             mode:dcb\n             shaper:dcb\n             fp: E E E E E E E E E E E E E E E E\n\n";
+    let head = format!("qdisc mqprio 1: root tc 2 {map}\n             queues:(0:0) (1:1) \n");
+    d.gives("qdisc show dev d", &format!("{head}{tail}{all}"));
+    d.gives("qdisc del dev d root", "");
+    let entries = "sched-entry S 1 300000 sched-entry S 2 200000 clockid CLOCK_TAI";
+    d.gives(
+        &format!("qdisc add dev d root handle 100: taprio num_tc 2 map 0 1 queues 1@0 1@1 {entries}"),
+        "Warning: sch_taprio: Size table not specified, frame length estimations may be inaccurate.\n",
+    );
+    let pfifos: String =
+        (1..=4).rev().map(|q| format!("qdisc pfifo 0: parent 100:{q} limit 1000p\n")).collect();
+    let shown = "qdisc taprio 100: root refcnt 5 tc 2 map 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n\
+                 queues offset 0 count 1 offset 1 count 1\n\
+                 clockid TAI\tbase-time 0 cycle-time 500000 cycle-time-extension 0\n\
+                 \tindex 0 cmd S gatemask 0x1 interval 300000\n\
+                 \tindex 1 cmd S gatemask 0x2 interval 200000\n\
+                 max-sdu 361 236 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n\
+                 fp E E E E E E E E E E E E E E E E\n";
+    d.gives("qdisc show dev d", &format!("{shown}\n{pfifos}"));
+}
+
 #[test]
 fn taprio() {
     let mut d = dummy();
@@ -158,6 +189,12 @@ fn taprio() {
     ] {
         d.gives(&format!("{change} {options}"), &format!("Error: {sentence}.\n"));
     }
+    // What a refused change has said stays.
+    let plain = format!("{change} sched-entry S 1 100000 clockid CLOCK_TAI");
+    d.gives(&plain, warning);
+    d.gives(&format!("{plain} fp E P"), "Error: Preemption only supported with full offload.\n");
+    d.gives(&plain, "Error: Preemption only supported with full offload.\n");
+    d.gives(&format!("{plain} fp E E"), warning);
     let mut d = Bench::new(Tree::new(device(1, Kernel::V6_12)));
     d.gives(
         "qdisc add dev d root handle 1: taprio num_tc 2",

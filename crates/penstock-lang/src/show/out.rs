@@ -308,12 +308,7 @@ impl Out {
     }
     /// `sprint_size`: `15Kb`, `1600b`; since 7.2 `2Gb` too.
     pub fn size_text(&self, size: u32) -> String {
-        const GIGA: u32 = 1 << 30;
-        let whole = (f64::from(size) / f64::from(GIGA)).round_ties_even();
-        if self.since_7() && size >= GIGA && (f64::from(GIGA) * whole - f64::from(size)).abs() < 1024.0 {
-            return format!("{whole}Gb");
-        }
-        size_text(size)
+        size_text(size, self.kernel)
     }
     /// A rate: bytes per second in JSON (nothing without a key), `10Mbit` in text.
     pub fn rate(&mut self, key: Option<&str>, before: &str, rate: u64, after: &str) {
@@ -328,8 +323,13 @@ impl Out {
     }
 }
 
-/// `sprint_size`: `15Kb`, `1600b`.
-pub fn size_text(size: u32) -> String {
+/// `sprint_size`: `15Kb`, `1600b`; since 7.2 `2Gb` too.
+pub fn size_text(size: u32, kernel: Kernel) -> String {
+    const GIGA: f64 = 1_073_741_824.0;
+    let whole = (f64::from(size) / GIGA).round_ties_even();
+    if kernel >= Kernel::V7_2 && f64::from(size) >= GIGA && (GIGA * whole - f64::from(size)).abs() < 1024.0 {
+        return format!("{whole}Gb");
+    }
     Size::from_bytes(u64::from(size)).to_string()
 }
 
@@ -352,11 +352,15 @@ mod tests {
 
     #[test]
     fn sizes_and_times() {
-        assert_eq!(size_text(15_360), "15Kb");
-        assert_eq!(size_text(1599), "1599b");
-        assert_eq!(size_text(15_350), "15Kb");
-        assert_eq!(size_text(1_048_576), "1Mb");
-        assert_eq!(size_text(0), "0b");
+        let text = |size| size_text(size, Kernel::V6_12);
+        assert_eq!(text(15_360), "15Kb");
+        assert_eq!(text(1599), "1599b");
+        assert_eq!(text(15_350), "15Kb");
+        assert_eq!(text(1_048_576), "1Mb");
+        assert_eq!(text(0), "0b");
+        assert_eq!([text(1 << 30), text(u32::MAX)], ["1024Mb", "4096Mb"]);
+        let newer = |size| size_text(size, Kernel::V7_2);
+        assert_eq!([newer(1 << 30), newer(u32::MAX), newer(1 << 29)], ["1Gb", "4Gb", "512Mb"]);
         assert_eq!(time_text(11_200, true), "11.2ms");
         assert_eq!(time_text(11_200, false), "11.2ms");
         assert_eq!(time_text(50_000, true), "50.0ms");

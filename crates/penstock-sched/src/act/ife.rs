@@ -53,7 +53,8 @@ fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError
             shown = shown.with("meta", all);
         }
     }
-    Ok(Ready::Set { place, control, params: Box::new(Ife::new(shown)) })
+    let ife = Ife { beheads: init.kernel >= Kernel::V7_2, ..Ife::new(shown) };
+    Ok(Ready::Set { place, control, params: Box::new(ife) })
 }
 
 /// Numbers of the metadata on the wire (`IFE_META_SKBMARK`, `IFE_META_PRIO`, `IFE_META_TCINDEX`), in the order of [`META`].
@@ -83,6 +84,8 @@ struct Ife {
     src: Option<[u8; 6]>,
     dst: Option<[u8; 6]>,
     meta: [Meta; 3],
+    /// On the sending side a packet that is taken out leaves without an Ethernet header.
+    beheads: bool,
 }
 
 impl Ife {
@@ -96,7 +99,7 @@ impl Ife {
         });
         let n = |name| shown.u32(name).unwrap_or(0);
         let (encode, ethertype) = (n("flags") & ENCODE != 0, n("type") as u16);
-        Ife { encode, ethertype, src: mac("src"), dst: mac("dst"), meta, shown }
+        Ife { encode, ethertype, src: mac("src"), dst: mac("dst"), meta, beheads: false, shown }
     }
     /// `tcf_ife_encode`.
     fn encode(&self, skb: &mut Skb, control: i32, run: &mut Run<'_>) -> i32 {
@@ -128,7 +131,10 @@ impl Ife {
             return run.dropping(SHOT);
         }
         bytes[..METAHDRLEN].copy_from_slice(&(room as u16).to_be_bytes());
+        // What it was before: filters behind go by that.
+        let declared = skb.declared();
         skb.wrap(self.ethertype, Head::Ife { meta: bytes, len: room as u8, eth: skb.eth });
+        skb.rare_mut().declared = Some(declared);
         skb.eth = (self.src.unwrap_or(skb.eth.0), self.dst.unwrap_or(skb.eth.1));
         control
     }
@@ -159,9 +165,14 @@ impl Ife {
                 Some(0) => skb.mark = value,
                 Some(1) => skb.priority = value,
                 Some(_) => skb.tc.index = (value >> 16) as u16,
-                None => {}
+                // What it has no use for.
+                None => run.overlimit(),
             }
             at = next;
+        }
+        //= linux v7.2 net/sched/act_ife.c tcf_ife_decode: eth_type_trans steps over the header that was found, on the sending side too.
+        if self.beheads && !skb.tc.at_ingress {
+            skb.rare_mut().headless = true;
         }
         control
     }
@@ -206,11 +217,32 @@ mod tests {
         (skb.mark, skb.priority, skb.tc.index) = (0, 0, 0);
         // The decoder takes what it asks for.
         let mut decode = ife(false, &[("prio", None), ("tcindex", None)]);
-        assert_eq!(running(&mut decode, &mut skb, 0, 1500), (0, 0, 0));
+        assert_eq!(running(&mut decode, &mut skb, 0, 1500), (0, 0, 1));
         assert_eq!((skb.mark, skb.priority, skb.tc.index), (0, 5, 7));
         assert_eq!((skb.len, skb.l3, skb.eth), (100, l3, eth));
         // There is nothing more to decode.
         assert_eq!(running(&mut decode, &mut skb, 0, 1500), (SHOT, 1, 0));
+    }
+
+    #[test]
+    fn what_it_has_no_use_for_counts_and_the_old_protocol_stays_declared() {
+        let mut skb = packet(0, 100);
+        skb.mark = 3;
+        assert_eq!(
+            running(&mut ife(true, &[("mark", None), ("prio", Some(5))]), &mut skb, 3, 1500),
+            (3, 0, 0)
+        );
+        assert_eq!((skb.protocol(), skb.declared()), (0xed3e, 0x800));
+        let mut other = ife(false, &[("prio", None)]);
+        assert_eq!(running(&mut other, &mut skb, 3, 1500), (3, 0, 1));
+        assert_eq!((skb.protocol(), skb.declared(), skb.rare().headless), (0x800, 0x800, false));
+        // As Linux 7.2 does it, what leaves begins with its network header.
+        assert_eq!(running(&mut ife(true, &[("prio", Some(5))]), &mut skb, 3, 1500), (3, 0, 0));
+        let mut newer = Ife { beheads: true, ..ife(false, &[("prio", None)]) };
+        assert_eq!(running(&mut newer, &mut skb, 3, 1500), (3, 0, 0));
+        assert!(skb.rare().headless);
+        skb.travel();
+        assert_eq!((skb.len, matches!(skb.l3, penstock_packet::L3::Other(_))), (86, true));
     }
 
     #[test]

@@ -203,7 +203,7 @@ impl Filters {
     fn pass(&self, protos: &[Proto], skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
         protos.iter().find_map(|p| {
             // An action may have changed it.
-            let protocol = skb.rare().vlan.map_or(skb.protocol(), |(protocol, _)| protocol);
+            let protocol = skb.rare().vlan.map_or(skb.declared(), |(protocol, _)| protocol);
             if p.protocol != ETH_P_ALL && p.protocol != protocol {
                 return None;
             }

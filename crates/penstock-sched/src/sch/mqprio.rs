@@ -32,6 +32,8 @@ pub static SPEC: KindSpec = KindSpec {
 
 /// `TC_MAX_QUEUE`.
 const CLASSES_MAX: usize = 16;
+/// `TC_FP_EXPRESS`: no traffic class is preemptible, which is for devices that can.
+pub const EXPRESS: u8 = 1;
 /// `TC_H_MIN_PRIORITY`: minor of the class that stands for traffic class 0.
 const MIN_PRIORITY: u16 = 0xffe0;
 
@@ -156,7 +158,7 @@ fn build(init: &Init, options: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<d
     if hw {
         return no("Device does not support hardware offload");
     }
-    if ["mode", "shaper", "min_rate", "max_rate"].into_iter().any(|name| options.has(name)) {
+    if ["mode", "shaper", "min_rate", "max_rate", "fp"].into_iter().any(|name| options.has(name)) {
         return no("mqprio TCA_OPTIONS can only contain netlink attributes in hardware mode");
     }
     Ok(Box::new(Queues::new(init, Mqprio { classes })))
@@ -170,7 +172,7 @@ struct Mqprio {
 impl QueueKind for Mqprio {
     const ID: &'static str = SPEC.id;
     fn dump(&self) -> Options {
-        self.classes.dump().with("hw", 0u32)
+        self.classes.dump().with("hw", 0u32).with("fp", vec![EXPRESS; CLASSES_MAX])
     }
     fn queues_of(&self, priority: u32) -> Option<(u16, u16)> {
         self.classes.queues_of(priority)

@@ -33,8 +33,9 @@ fn addresses(args: &mut Args, o: &mut Options) -> Result<(), Failure> {
     advance(args)?;
     let (new, _) = prefix4(args.peek_text().unwrap_or(""), kernel).ok_or_else(|| illegal(args))?;
     args.next_word();
-    // A shift by 32 is none at all.
-    let mask = u32::MAX.wrapping_shl(32 - bits);
+    // A shift by 32 is none at all, up to the tc that looks for it.
+    let all = args.since_7() && bits == 0;
+    let mask = if all { 0 } else { u32::MAX.wrapping_shl(32 - bits) };
     for (name, value) in
         [("old_addr", old), ("new_addr", new), ("mask", mask), ("flags", u32::from(egress) * EGRESS)]
     {
@@ -71,8 +72,9 @@ fn parse(args: &mut Args) -> Result<Options, Failure> {
 fn print(o: &Options, out: &mut Out) {
     let n = |name: &str| o.u32(name).unwrap_or(0);
     let mask = n("mask");
-    // `ffs` of the mask in network order, on a little-endian machine.
-    let bits = if mask == 0 { 0 } else { 32 - mask.swap_bytes().trailing_zeros() };
+    // `ffs` of the mask, which only tc of the profile 7.2 turns round first on a little-endian machine.
+    let host = if out.since_7() { mask } else { mask.swap_bytes() };
+    let bits = if mask == 0 { 0 } else { 32 - host.trailing_zeros() };
     let direction = if n("flags") & EGRESS != 0 { "egress" } else { "ingress" };
     out.string("type", "nat", format_args!(" nat "));
     out.string("direction", direction, format_args!("{direction}"));

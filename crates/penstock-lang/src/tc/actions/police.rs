@@ -304,7 +304,8 @@ pub fn print_police(o: &Options, out: &mut Out) {
     }
     out.text_only(format_args!(" police 0x{:x} ", n("index")));
     out.rate(None, "rate ", rate, " ");
-    let text = |bytes: u32| crate::show::size_text(bytes);
+    let kernel = out.kernel();
+    let text = |bytes: u32| crate::show::size_text(bytes, kernel);
     let xmitsize = if out.since_7() { psched::xmitsize_fine } else { psched::xmitsize };
     out.text_only(format_args!("burst {} ", text(xmitsize(rate, n("burst")))));
     out.text_only(format_args!("mtu {} ", text(n("mtu"))));

@@ -385,7 +385,8 @@ fn print_xstats(o: &Options, out: &mut Out) {
         return print_class(o, out);
     }
     let n = |name| o.u32(name).unwrap_or(0);
-    let (used, limit) = (size_text(n("memory_used")), size_text(n("memory_limit")));
+    let kernel = out.kernel();
+    let (used, limit) = (size_text(n("memory_used"), kernel), size_text(n("memory_limit"), kernel));
     out.text_only(format_args!(" memory used: {used} of {limit}\n"));
     for name in ["memory_used", "memory_limit"] {
         out.json_num(name, n(name));
@@ -473,7 +474,7 @@ fn text_tins(tins: &[Options], out: &mut Out) {
     row("pk_delay", "peak_delay_us", &time);
     row("av_delay", "avg_delay_us", &time);
     row("sp_delay", "base_delay_us", &time);
-    row("backlog", "backlog_bytes", &|v| size_text(v as u32));
+    row("backlog", "backlog_bytes", &|v| size_text(v as u32, kernel));
     row("pkts", "sent_packets", &number);
     row("bytes", "sent_bytes", &number);
     row("way_inds", "way_indirect_hits", &number);

@@ -51,12 +51,12 @@ fn parse_class(args: &mut Args, _dev: Option<&str>) -> Result<Option<Options>, F
 
 fn print(o: &Options, out: &mut Out) {
     if let Some(quantum) = o.u32("quantum") {
-        out.text_only(format_args!("quantum {} ", size_text(quantum)));
+        out.text_only(format_args!("quantum {} ", size_text(quantum, out.kernel())));
     }
 }
 
 fn print_xstats(o: &Options, out: &mut Out) {
-    out.text_only(format_args!(" deficit {} ", size_text(o.u32("deficit").unwrap_or(0))));
+    out.text_only(format_args!(" deficit {} ", size_text(o.u32("deficit").unwrap_or(0), out.kernel())));
 }
 
 fn say_class(say: &mut Say) {

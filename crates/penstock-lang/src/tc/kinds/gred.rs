@@ -310,7 +310,8 @@ fn print_vq(o: &Options, out: &mut Out) {
 /// In 2010 thresholds stand in the details only, weights always.
 fn old_print_vq(o: &Options, out: &mut Out) {
     let n = |name: &str| o.u32(name).unwrap_or(0);
-    let size = |name| size_text(n(name));
+    let kernel = out.kernel();
+    let size = |name| size_text(n(name), kernel);
     let (forced, early) = (n("forced_drop"), n("prob_drop"));
     out.text_only(format_args!(
         "\n DP:{} (prio {}) Average Queue {} Measured Queue {}  ",

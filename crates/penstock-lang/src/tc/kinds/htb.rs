@@ -268,10 +268,10 @@ fn print_class(o: &Options, out: &mut Out) {
         bursts(o, (rate, ceil), out);
         return raw_part(o, out);
     }
-    let burst = size_text(psched::xmitsize(rate, u32("buffer")));
-    let cburst = size_text(psched::xmitsize(ceil, u32("cbuffer")));
+    let burst = size_text(psched::xmitsize(rate, u32("buffer")), out.kernel());
+    let cburst = size_text(psched::xmitsize(ceil, u32("cbuffer")), out.kernel());
     if out.form.details {
-        let mpu = size_text(u32("mpu"));
+        let mpu = size_text(u32("mpu"), out.kernel());
         let cell = |name: &str| 1u64 << (u32(name) & 31);
         out.text_only(format_args!("burst {burst}/{} mpu {mpu} ", cell("cell_log")));
         out.text_only(format_args!("cburst {cburst}/{} mpu {mpu} ", cell("ccell_log")));
@@ -309,11 +309,12 @@ fn print_class_2010(o: &Options, out: &mut Out) {
     let (rate, ceil) = (out.wire_rate(o, "rate"), out.wire_rate(o, "ceil"));
     out.rate(None, "rate ", rate, " ");
     out.rate(None, "ceil ", ceil, " ");
-    let burst = size_text(psched::xmitsize(rate, u32("buffer")));
-    let cburst = size_text(psched::xmitsize(ceil, u32("cbuffer")));
+    let burst = size_text(psched::xmitsize(rate, u32("buffer")), out.kernel());
+    let cburst = size_text(psched::xmitsize(ceil, u32("cbuffer")), out.kernel());
     if out.form.details {
         // The two bytes of mpu, of which tc made mpu and overhead.
-        let (mpu, over) = (size_text(u32("mpu") & 0xff), size_text(u32("mpu") >> 8 & 0xff));
+        let (mpu, over) =
+            (size_text(u32("mpu") & 0xff, out.kernel()), size_text(u32("mpu") >> 8 & 0xff, out.kernel()));
         let cell = |name: &str| 1u64 << (u32(name) & 31);
         out.text_only(format_args!("burst {burst}/{} mpu {mpu} overhead {over} ", cell("cell_log")));
         out.text_only(format_args!("cburst {cburst}/{} mpu {mpu} overhead {over} ", cell("ccell_log")));

@@ -1,7 +1,7 @@
 //! `mqprio`.
 //!
 //! Follows: iproute2 6.1.0 `tc/q_mqprio.c`; 6.12.0 for `fp`. The tc of 2010 had none.
-//! Differs: what only hardware offload can set (`mode`, `shaper`, rates, `fp`) is never shown: no device has it.
+//! Differs: what only hardware offload can set (`mode`, `shaper`, rates) is never shown: no device has it.
 
 use super::queues::{self, Queues};
 use super::{Kind, OptionWord, Side, helped, word};
@@ -96,7 +96,10 @@ fn parse(args: &mut Args, _dev: Option<&str>) -> Result<Option<Options>, Failure
                 extra.set(key, Value::List(rates.collect()));
             }
             "fp" => {
-                extra.set("fp", Value::Bytes(queues::preemption(args)));
+                let fp = queues::preemption(args);
+                if !fp.is_empty() {
+                    extra.set("fp", Value::Bytes(fp));
+                }
             }
             "help" => return Err(helped(args, USAGE)),
             other => {
@@ -142,6 +145,11 @@ fn print(o: &Options, out: &mut Out) {
     out.close_array();
     for name in ["mode", "shaper"] {
         out.string(name, "dcb", format_args!("\n             {name}:dcb"));
+    }
+    if out.since_7() && o.has("fp") {
+        out.open_array("fp", "\n             fp:");
+        queues::print_preemption(o, out);
+        out.nl();
     }
 }
 

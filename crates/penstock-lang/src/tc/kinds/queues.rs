@@ -2,6 +2,7 @@
 //!
 //! Follows: iproute2 6.1.0 `tc/q_mqprio.c`, `tc/q_taprio.c`; 6.12.0 for `fp`.
 
+use crate::show::Out;
 use crate::tc::args::Args;
 use crate::tc::num;
 use crate::tc::say::{Say, Unit};
@@ -66,6 +67,19 @@ pub fn preemption(args: &mut Args) -> Vec<u8> {
         "P" => Some(2),
         _ => None,
     })
+}
+
+/// Prints the values of `fp`, in an array that has been opened, and closes it.
+pub fn print_preemption(o: &Options, out: &mut Out) {
+    for &fp in o.bytes("fp").unwrap_or(&[]) {
+        let name = match fp {
+            1 => "E",
+            2 => "P",
+            _ => "?",
+        };
+        out.text_item(name, format_args!(" {name}"));
+    }
+    out.close_array();
 }
 
 /// Says `num_tc`, `map` and `queues`.

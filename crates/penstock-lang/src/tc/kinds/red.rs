@@ -137,7 +137,8 @@ fn qevent(args: &mut Args, o: &mut Options) -> Result<(), Failure> {
 fn print(o: &Options, out: &mut Out) {
     let n = |name| o.u32(name).unwrap_or(0);
     if out.old() {
-        let size = |name| size_text(n(name));
+        let kernel = out.kernel();
+        let size = |name| size_text(n(name), kernel);
         out.text_only(format_args!("limit {} min {} max {} ", size("limit"), size("min"), size("max")));
         if n("flags") & 1 != 0 {
             out.text_only(format_args!("ecn "));

@@ -1,7 +1,7 @@
 //! `taprio`.
 //!
 //! Follows: iproute2 6.1.0 `tc/q_taprio.c`; 6.12.0 for `max-sdu` and `fp`. The tc of 2010 had none.
-//! Differs: a schedule that has not begun stands in JSON under `admin`, where tc writes an object without a name.
+//! Differs: a schedule that has not begun stands in JSON under `admin`, as tc of the profile 7.2 has it: that of 6.1 writes an object without a name.
 
 use super::queues::{self, Queues};
 use super::{Kind, OptionWord, Side, clock, helped, word};
@@ -207,6 +207,18 @@ fn print(o: &Options, out: &mut Out) {
         out.open_object(Some("admin"));
         print_schedule(admin, out);
         out.close_object();
+    }
+    if out.since_7() && o.has("fp") {
+        out.open_array("max-sdu", "max-sdu");
+        for entry in o.list("max-sdu") {
+            let bytes = entry.u32("max-sdu").unwrap_or(0);
+            out.item(bytes, format_args!(" {bytes}"));
+        }
+        out.close_array();
+        out.nl();
+        out.open_array("fp", "fp");
+        queues::print_preemption(o, out);
+        out.nl();
     }
 }
 

@@ -268,7 +268,7 @@ fn print(o: &Options, out: &mut Out) {
     let xmitsize = if fine { psched::xmitsize_fine } else { psched::xmitsize };
     let burst = xmitsize(rate, buffer);
     if out.form.details {
-        let text = format!("{}/{}", size_text(burst), 1u64 << (u32("cell_log") & 31));
+        let text = format!("{}/{}", size_text(burst, out.kernel()), 1u64 << (u32("cell_log") & 31));
         out.string("burst", &text, format_args!("burst {text} "));
         out.size("mpu", "mpu ", u32("mpu"), " ");
     } else {
@@ -282,7 +282,8 @@ fn print(o: &Options, out: &mut Out) {
         if mtu != 0 || u32("mpu") != 0 {
             let minburst = xmitsize(peakrate, mtu);
             if out.form.details {
-                let text = format!("{}/{}", size_text(minburst), 1u64 << (u32("peak_cell_log") & 31));
+                let text =
+                    format!("{}/{}", size_text(minburst, out.kernel()), 1u64 << (u32("peak_cell_log") & 31));
                 out.string("mtu", &text, format_args!("mtu {text} "));
                 out.size("mpu", "mpu ", u32("mpu"), " ");
             } else {

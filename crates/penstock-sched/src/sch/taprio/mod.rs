@@ -9,7 +9,7 @@ mod schedule;
 
 use super::KindSpec;
 use super::bands::{Banded, Bands};
-use super::mqprio::TrafficClasses;
+use super::mqprio::{EXPRESS, TrafficClasses};
 use crate::ledger::DropReason;
 use crate::naps::{self, Naps};
 use crate::node::{Node, Shown};
@@ -43,8 +43,6 @@ const TXTIME_ASSIST: u32 = 1;
 const FULL_OFFLOAD: u32 = 2;
 /// `ENOTSUPP`, which no C library has a word for.
 const ENOTSUPP: i32 = 524;
-/// `TC_FP_PREEMPTIBLE`.
-const PREEMPTIBLE: u8 = 2;
 /// `CLOCK_MONOTONIC` and `CLOCK_BOOTTIME`, which do not count from 1970.
 const MONOTONIC: [i64; 2] = [1, 7];
 /// What a device that tells no speed is taken for, Mbit/s.
@@ -75,6 +73,7 @@ fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<
         clockid: None,
         txtime_delay: 0,
         max_sdu: [0; CLASSES_MAX],
+        fp: [EXPRESS; CLASSES_MAX],
         byte: ByteTime::of(SLOWEST_MBIT).0,
         warning: None,
         schedules: Schedules::default(),
@@ -103,6 +102,8 @@ struct Taprio {
     txtime_delay: u32,
     /// `max-sdu`, bytes, 0: none.
     max_sdu: [u32; CLASSES_MAX],
+    /// `fp`, by traffic class: what a refused change has said stays.
+    fp: [u8; CLASSES_MAX],
     byte: ByteTime,
     warning: Option<String>,
     // Variables
@@ -165,8 +166,8 @@ impl Taprio {
         }
         TrafficClasses::parse(options, device, true, flags & TXTIME_ASSIST != 0).map(Some)
     }
-    /// `taprio_parse_tc_entries`.
-    fn parse_max_sdu(&self, options: &Options) -> Result<[u32; CLASSES_MAX], KernelError> {
+    /// `taprio_parse_tc_entries`: what is said stays said, whatever else is wrong with the command.
+    fn parse_tc_entries(&mut self, options: &Options) -> Result<(), KernelError> {
         let mut sizes = self.max_sdu;
         for (size, given) in sizes.iter_mut().zip(options.list("max-sdu")) {
             *size = given.u32("max-sdu").unwrap_or(0);
@@ -175,11 +176,15 @@ impl Taprio {
                 return Err(KernelError::new(KernelError::ERANGE, sentence));
             }
         }
-        if options.bytes("fp").is_some_and(|fp| fp.contains(&PREEMPTIBLE)) {
+        self.max_sdu = sizes;
+        for (fp, given) in self.fp.iter_mut().zip(options.bytes("fp").unwrap_or(&[])) {
+            *fp = *given;
+        }
+        if self.fp.iter().any(|&fp| fp != EXPRESS) {
             let sentence = "Preemption only supported with full offload";
             return Err(KernelError::new(KernelError::EOPNOTSUPP, sentence));
         }
-        Ok(sizes)
+        Ok(())
     }
     fn limit_frames(&self, schedule: &mut Schedule) {
         let header = self.bands.device.hard_header_len;
@@ -430,7 +435,7 @@ impl Qdisc for Taprio {
         }
         let warning = self.set_speed();
         let classes = self.parse_classes(options, flags)?;
-        let max_sdu = self.parse_max_sdu(options)?;
+        self.parse_tc_entries(options)?;
         let classes = classes.filter(|classes| *classes != self.classes);
         if classes.is_some() && (self.schedules.oper.is_some() || self.schedules.admin.is_some()) {
             let sentence = "Changing the traffic mapping of a running schedule is not supported";
@@ -447,7 +452,6 @@ impl Qdisc for Taprio {
         }
         self.flags = Some(flags);
         self.txtime_delay = options.u32("txtime-delay").unwrap_or(self.txtime_delay);
-        self.max_sdu = max_sdu;
         if let Some(classes) = classes {
             for (cursor, &(_, offset)) in self.cursor.iter_mut().zip(&classes.queues) {
                 *cursor = offset;
@@ -511,6 +515,7 @@ impl Qdisc for Taprio {
             _ => (oper, admin),
         };
         if let Some(running) = oper {
+            options = options.with("max-sdu", running.dump_max_sdu()).with("fp", self.fp.to_vec());
             options = options.with("oper", running.dump());
         }
         if let Some(coming) = admin {

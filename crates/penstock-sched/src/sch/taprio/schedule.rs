@@ -83,6 +83,8 @@ pub struct Schedule {
     longest: [u64; CLASSES_MAX],
     /// The longest frame of each class.
     frame_max: [u32; CLASSES_MAX],
+    /// The same without the link's header, 0: any.
+    max_sdu: [u32; CLASSES_MAX],
     cycle_end: i64,
 }
 
@@ -132,6 +134,7 @@ impl Schedule {
             entries,
             longest: [0; CLASSES_MAX],
             frame_max: [u32::MAX; CLASSES_MAX],
+            max_sdu: [0; CLASSES_MAX],
             cycle_end: 0,
         };
         schedule.reckon_durations(classes);
@@ -172,6 +175,7 @@ impl Schedule {
             if wish != 0 {
                 most = most.min(wish);
             }
+            self.max_sdu[class] = if most == u32::MAX { 0 } else { most };
             self.frame_max[class] = if most == u32::MAX { most } else { most + header };
         }
     }
@@ -282,6 +286,10 @@ impl Schedule {
             }
         }
         found
+    }
+    /// `taprio_dump_tc_entries`.
+    pub fn dump_max_sdu(&self) -> Vec<Options> {
+        self.max_sdu.iter().map(|&size| Options::new().with("max-sdu", size)).collect()
     }
     /// As it is dumped.
     pub fn dump(&self) -> Options {

@@ -157,8 +157,10 @@ fn keys(o: &Options, out: &mut Out) {
     let proto = o.u32("ip_proto").unwrap_or(0xff);
     if o.has("ip_proto") {
         let names = [(TCP, "tcp"), (UDP, "udp"), (SCTP, "sctp"), (ICMP, "icmp"), (ICMPV6, "icmpv6")];
-        let name = names.iter().find(|n| n.0 == proto).map(|n| n.1.to_owned());
-        named("ip_proto", &name.unwrap_or_else(|| format!("{proto:02x}")), out);
+        let newer = [(115, "l2tp"), (50, "esp"), (51, "ah")].into_iter().filter(|_| out.since_7());
+        let name = names.into_iter().chain(newer).find(|n| n.0 == proto).map(|n| n.1.to_owned());
+        let number = if out.since_7() { format!("{proto:#04x}") } else { format!("{proto:02x}") };
+        named("ip_proto", &name.unwrap_or(number), out);
     }
     masked(o, "ip_tos", "ip_tos", "ip_tos_mask", 0xff, out);
     masked(o, "ip_ttl", "ip_ttl", "ip_ttl_mask", 0xff, out);

@@ -4,14 +4,15 @@
 //! `mark_source_chains`, the `checkentry` functions of `xt_*.c`, `ipt_REJECT.c`, `ipt_ECN.c`.
 
 use super::Hook;
+use super::asks::hashlimit::{Errno, refused};
 use super::state::TableState;
-use penstock_lang::iptables::{Edit, Failure, Family, Match, Program, Rule, Table, Target, reject_names};
+use penstock_lang::iptables::{Asks, Edit, Failure, Family, Match, Program, Rule, Table, Target, reject_names};
 use penstock_model::Kernel;
 
 /// An errno's text and our advice.
 type Refusal = (&'static str, String);
 
-const EINVAL: &str = "Invalid argument. Run `dmesg' for more information";
+pub(super) const EINVAL: &str = "Invalid argument. Run `dmesg' for more information";
 const ENOENT: &str = "No chain/target/match by that name";
 const ERANGE: &str = "Numerical result out of range";
 const ELOOP: &str = "Too many levels of symbolic links";
@@ -91,7 +92,11 @@ fn check_match(m: &Match, rule: &Rule, hooks: u8, kernel: Kernel) -> Result<(), 
         Match::Ecn { ece, cwr, .. } if ece.is_some() || cwr.is_some() => {
             needs(rule, 6, "-m ecn with ECE or CWR", "tcp")
         }
-        Match::Plain(p) => match p.name.as_str() {
+        Match::Worded(_, Asks::Hashlimit(h)) => match refused(h, kernel.hz()) {
+            Some((errno, help)) => refuse(if errno == Errno::Range { ERANGE } else { EINVAL }, help),
+            None => Ok(()),
+        },
+        Match::Worded(p, _) | Match::Plain(p) => match p.name.as_str() {
             "owner" => only_hooks(hooks, OUT | POST, "-m owner", "OUTPUT and POSTROUTING"),
             "tcpmss" => needs(rule, 6, "-m tcpmss", "tcp"),
             "realm" => only_hooks(

@@ -4,6 +4,7 @@
 //! `xt_multiport.c`, `xt_dscp.c`, `xt_length.c`, `xt_limit.c`, `xt_conntrack.c`, `xt_connmark.c`, `xt_connbytes.c`,
 //! `xt_iprange.c`, `xt_addrtype.c`, `xt_statistic.c`, `xt_u32.c`, `xt_DSCP.c`, `xt_CLASSIFY.c`, `xt_HL.c`; `TCPMSS` is `mss`'s.
 
+use super::asks::{self, hashlimit::Hashlimits};
 use super::conntrack::{Tracking, status};
 use super::nat;
 use super::state::{Memory, Step};
@@ -64,8 +65,12 @@ pub(super) struct Way<'a> {
     pub now: Time,
     pub tracking: &'a mut Tracking,
     pub dice: &'a mut Dice,
+    /// Tables of `hashlimit`.
+    pub hashes: &'a mut Hashlimits,
     /// Rules that were looked at.
     pub looked: u64,
+    /// A match cannot tell whether the packet fits: it is dropped (`par->hotdrop`).
+    pub hotdrop: bool,
 }
 
 impl Way<'_> {
@@ -89,8 +94,16 @@ impl Netfilter {
         devices: Devices<'_>,
         now: Time,
     ) -> Fate {
-        let mut way =
-            Way { hook, devices, now, tracking: &mut self.tracking, dice: &mut self.dice, looked: 0 };
+        let mut way = Way {
+            hook,
+            devices,
+            now,
+            tracking: &mut self.tracking,
+            dice: &mut self.dice,
+            hashes: &mut self.hashes,
+            looked: 0,
+            hotdrop: false,
+        };
         let mut end = Fate::Accept;
         for station in &self.stations[family as usize][hook as usize] {
             let fate = match station {
@@ -190,6 +203,9 @@ impl TableState {
             way.looked += 1;
             let compiled = &mut self.compiled[chain][at];
             if !fits(&counted.rule, &mut compiled.memory, skb, way) {
+                if way.hotdrop {
+                    return Fate::Drop;
+                }
                 at += 1;
                 continue;
             }
@@ -324,6 +340,7 @@ fn fits(rule: &Rule, memory: &mut [Memory], skb: &Skb, way: &mut Way<'_>) -> boo
             Match::Statistic { mode, invert } => {
                 memory.get_mut(i).is_some_and(|c| statistic(c, *mode, way) != *invert)
             }
+            Match::Worded(_, asks) => asks::fits(asks, memory.get_mut(i), skb, &ip, way),
             _ => match_one(m, skb, &ip, way),
         };
         if !fits {
@@ -420,7 +437,7 @@ fn match_one(m: &Match, skb: &Skb, ip: &Ip, way: &mut Way<'_>) -> bool {
         Match::Pkttype { ty, invert } => (packet_type(skb) == *ty) != *invert,
         Match::U32 { tests, invert } => tests.iter().all(|t| u32_test(t, skb)) != *invert,
         Match::Comment(_) => true,
-        Match::Limit { .. } | Match::Statistic { .. } | Match::Plain(_) => false,
+        Match::Limit { .. } | Match::Statistic { .. } | Match::Worded(..) | Match::Plain(_) => false,
     }
 }
 
@@ -441,7 +458,7 @@ pub(super) fn limit(c: &mut Memory, period: u32, burst: u32, now: Time) -> bool 
     let cost = i64::from(period) * 100_000;
     let cap = cost.saturating_mul(i64::from(burst));
     if !c.started {
-        *c = Memory { credit: cap, previous: now, started: true, count: 0 };
+        *c = Memory { credit: cap, previous: now, started: true, ..Memory::default() };
     }
     c.credit = c.credit.saturating_add((now - c.previous).as_ns()).min(cap);
     c.previous = now;

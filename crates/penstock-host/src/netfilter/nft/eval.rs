@@ -293,7 +293,7 @@ fn within(l: &Limit, mem: &mut Memory, skb: &Skb, way: &Way<'_>) -> bool {
             let cost = (i128::from(skb.network_len()) * ns / i128::from(l.rate.max(1))) as i64;
             let cap = (ns * i128::from(l.rate + l.burst) / i128::from(l.rate.max(1))) as i64;
             if !mem.started {
-                *mem = Memory { credit: cap, previous: way.now, started: true, count: 0 };
+                *mem = Memory { credit: cap, previous: way.now, started: true, ..Memory::default() };
             }
             mem.credit = mem.credit.saturating_add((way.now - mem.previous).as_ns()).min(cap);
             mem.previous = way.now;

@@ -465,8 +465,7 @@ const fn priority(table: Table, hook: Hook) -> i32 {
 fn tracks(rule: &Rule) -> bool {
     let asks = |m: &Match| match m {
         Match::Conntrack(_) | Match::Connmark { .. } | Match::Connbytes { .. } => true,
-        Match::Worded(_, Asks::Connlimit(_)) => true,
-        Match::Plain(p) => p.name == "helper",
+        Match::Worded(_, Asks::Connlimit(_) | Asks::Helper { .. }) => true,
         _ => false,
     };
     matches!(rule.target, Target::Edit(Edit::Connmark { .. }) | Target::Notrack(_))

@@ -28,7 +28,7 @@ pub(super) enum Step {
 /// What a match remembers between packets.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Memory {
-    /// Tokens of a `limit`, nanoseconds.
+    /// Tokens of a `limit` of nft, nanoseconds.
     pub credit: i64,
     pub previous: Time,
     pub started: bool,
@@ -42,6 +42,8 @@ pub(super) struct Memory {
 pub(super) enum More {
     #[default]
     Nothing,
+    /// Credit of a `limit`, and the tick it was last brought up to.
+    Limit(u32, i64),
     /// A `connlimit`'s connections.
     Connections(Box<Conncount>),
     /// The place of a `hashlimit`'s table.

@@ -1,6 +1,7 @@
 //! What matches ask of packets whose words are kept as they were read ([`Match::Worded`](super::Match::Worded)).
 //!
-//! Follows: linux v6.12 `include/uapi/linux/netfilter/xt_connlimit.h`, `xt_hashlimit.h`, `xt_quota.h`.
+//! Follows: linux v6.12 `include/uapi/linux/netfilter/xt_connlimit.h`, `xt_hashlimit.h`, `xt_quota.h`, `xt_time.h`,
+//! `xt_tcpmss.h`, `xt_realm.h`, `xt_owner.h`.
 
 /// What is asked.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,6 +19,40 @@ pub enum Asks {
     },
     /// `-m time`.
     Time(Times),
+    /// `-m tcpmss`: the size that a SYN offers.
+    Mss {
+        /// First and last, bytes.
+        range: (u16, u16),
+        /// `!`.
+        invert: bool,
+    },
+    /// `-m realm`.
+    Realm {
+        /// Realms of the route: the source's above 16 bits.
+        id: u32,
+        /// Bits of them that count.
+        mask: u32,
+        /// `!`.
+        invert: bool,
+    },
+    /// `-m owner`.
+    Owner(Owner),
+    /// `-m helper`.
+    Helper {
+        /// `!`.
+        invert: bool,
+    },
+}
+
+/// `-m owner`: each with its `!`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Owner {
+    /// `--uid-owner`: first and last.
+    pub uid: Option<(u32, u32, bool)>,
+    /// `--gid-owner`.
+    pub gid: Option<(u32, u32, bool)>,
+    /// `--socket-exists`.
+    pub exists: Option<bool>,
 }
 
 /// `-m connlimit`: how many connections an address has.

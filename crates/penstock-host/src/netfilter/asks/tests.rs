@@ -355,3 +355,60 @@ fn the_time_of_day_and_of_the_year() {
         assert_eq!(s.send(1, A, ME, 1, 1), fits, "{second}");
     }
 }
+
+#[test]
+fn limits_count_in_credits_and_ticks() {
+    // 3333 ten thousandths cost 8532 credits, of which a tick brings 256: 33 are too few, 34 leave 172, with which 33 are enough.
+    let mut s = hundred(&["iptables -A INPUT -p udp -m limit --limit 3/s --limit-burst 2"]);
+    let mut got = Vec::new();
+    for at in [1000, 1000, 1000, 1330, 1339, 1340, 1669, 1670] {
+        s.ms = at;
+        got.push(s.send(1, A, ME, 1, 1)[0]);
+    }
+    assert_eq!(got, [1, 2, 2, 2, 2, 3, 3, 4]);
+}
+
+#[test]
+fn sizes_of_syns() {
+    let mut s = Server::new(&[
+        "iptables -A INPUT -p tcp -m tcpmss --mss 1000:1400",
+        "iptables -A INPUT -p tcp -m tcpmss ! --mss 1000:1400",
+        "iptables -A INPUT -p tcp -m tcpmss --mss 536",
+    ]);
+    for (mss, counts) in [(Some(1400), [1, 0, 0]), (Some(1401), [1, 1, 0]), (None, [1, 2, 0]), (Some(536), [1, 3, 1])] {
+        let tcp = Tcp { sport: 1, dport: 2, flags: SYN, mss, ..Tcp::default() };
+        s.pass(&mut skb(A, ME, ipproto::TCP, L4::Tcp(tcp), 44), true);
+        assert_eq!(s.counts(), counts);
+    }
+}
+
+/// `owner_mt`: without a socket, with one of the machine's own, with a program's.
+#[test]
+fn whose_packets_they_are() {
+    let asked = [
+        "--uid-owner 0",
+        "! --uid-owner 0",
+        "--uid-owner 1000-2000",
+        "! --uid-owner 1000",
+        "--gid-owner root",
+        "--socket-exists",
+        "! --socket-exists",
+        "! --socket-exists ! --uid-owner 0",
+    ];
+    let lines = asked.map(|words| format!("iptables -A OUTPUT -m owner {words}"));
+    let mut nf = table(&lines.each_ref().map(String::as_str));
+    let mut fits = |packet: &Skb| {
+        run(&mut nf, "iptables -Z OUTPUT").unwrap();
+        let devices = Devices { input: "", output: "eth0", fib: None, fib6: None, ports: None };
+        nf.run(Hook::Output, &mut packet.clone(), devices, Time::ZERO);
+        let rules = &nf.table(Family::Ip, Table::Filter).chains()[2].rules;
+        rules.iter().map(|r| r.packets).collect::<Vec<_>>()
+    };
+    let mut p = crate::tests::udp(ME, A, 100);
+    assert_eq!(fits(&p), [0, 1, 0, 1, 0, 1, 0, 0], "the machine's own");
+    p.sender.socket = 3;
+    assert_eq!(fits(&p), [1, 0, 0, 1, 1, 1, 0, 0], "a program's");
+    p.sender.socket = 0;
+    p.iif = 2;
+    assert_eq!(fits(&p), [0, 1, 0, 1, 0, 0, 1, 1], "another machine's");
+}

@@ -27,12 +27,13 @@ pub(super) const MATCHES: &[Ext<Match>] = &[
     ext("helper", &[opt("helper", Kind::Text(0, 0)).must().inv()], |seen, _| {
         let (not, name) = (seen.inverted("helper"), seen.text("helper"));
         let list = format!("helper match {}\"{name}\"", if not { "!" } else { "" });
-        Match::Plain(Plain {
+        let words = Plain {
             name: "helper".to_owned(),
             save: format!("{} --helper {}", if not { " !" } else { "" }, super::super::save_string(name)),
             numeric: list.clone(),
             list,
-        })
+        };
+        Match::Worded(words, Asks::Helper { invert: not })
     }),
     ext("state", &[opt("state", Kind::Text(0, 0)).must().inv()], |seen, _| {
         let states = states(seen.text("state"), 5).unwrap_or(0);

@@ -19,7 +19,10 @@ fn script(b: &str, text: &str) -> String {
 /// How many of ten echoes in 1.8 s are answered.
 #[track_caller]
 fn answered(b: &str) -> String {
-    let said = script(b, "ping -c 1 10.0.0.2 > /dev/null; sleep 3; ping -i 0.2 -c 10 10.0.0.2 > log; grep -c 'bytes from' log");
+    let said = script(
+        b,
+        "ping -c 1 10.0.0.2 > /dev/null; sleep 3; ping -i 0.2 -c 10 10.0.0.2 > log; grep -c 'bytes from' log",
+    );
     said.trim().to_owned()
 }
 
@@ -27,7 +30,10 @@ fn answered(b: &str) -> String {
 fn echoes_by_rate_volume_and_time() {
     let drop = |asks: &str| answered(&format!("iptables -A INPUT -p icmp -m {asks} -j DROP"));
     // Three at once, and one more a second.
-    assert_eq!(drop("hashlimit --hashlimit-above 1/s --hashlimit-burst 3 --hashlimit-mode srcip --hashlimit-name p"), "4");
+    assert_eq!(
+        drop("hashlimit --hashlimit-above 1/s --hashlimit-burst 3 --hashlimit-mode srcip --hashlimit-name p"),
+        "4"
+    );
     // Seven packets of 84 bytes, one of which was before.
     assert_eq!(drop("quota ! --quota 600"), "6");
     assert_eq!(drop("statistic --mode nth --every 2 --packet 0"), "5");

@@ -12,9 +12,9 @@ mod time;
 use super::Hook;
 use super::eval::{Ip, Way};
 use super::state::{Memory, More};
+use crate::route::Key;
 pub(super) use conncount::Conncount;
 use conncount::Of;
-use crate::route::Key;
 use penstock_lang::iptables::{Asks, Owner};
 use penstock_packet::{L3, L4, Skb};
 
@@ -37,7 +37,8 @@ pub(super) fn fits(asks: &Asks, memory: Option<&mut Memory>, skb: &Skb, ip: &Ip,
     let more = memory.map_or(&mut nothing, |m| &mut m.more);
     match (asks, more) {
         (Asks::Connlimit(c), More::Connections(counted)) => {
-            let zone = way.known(skb).id.and_then(|id| way.tracking.get(Some(id))).map_or(0, |c| c.tuples[0].zone);
+            let zone =
+                way.known(skb).id.and_then(|id| way.tracking.get(Some(id))).map_or(0, |c| c.tuples[0].zone);
             let addr = if c.dst { ip.dst } else { ip.src };
             let connections = counted.count(Of { addr: addr & c.mask, zone }, skb, way);
             if connections == 0 {

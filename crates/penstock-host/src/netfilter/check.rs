@@ -7,7 +7,9 @@ use super::Hook;
 use super::asks::hashlimit::{Errno, refused};
 use super::eval::limit_credits;
 use super::state::TableState;
-use penstock_lang::iptables::{Asks, Edit, Failure, Family, Match, Program, Rule, Table, Target, reject_names};
+use penstock_lang::iptables::{
+    Asks, Edit, Failure, Family, Match, Program, Rule, Table, Target, reject_names,
+};
 use penstock_model::Kernel;
 
 /// An errno's text and our advice.

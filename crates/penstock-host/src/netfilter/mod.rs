@@ -463,10 +463,14 @@ const fn priority(table: Table, hook: Hook) -> i32 {
 
 /// Whether a rule asks for the packet's connection.
 fn tracks(rule: &Rule) -> bool {
-    let asks = |m: &Match| match m {
-        Match::Conntrack(_) | Match::Connmark { .. } | Match::Connbytes { .. } => true,
-        Match::Worded(_, Asks::Connlimit(_) | Asks::Helper { .. }) => true,
-        _ => false,
+    let asks = |m: &Match| {
+        matches!(
+            m,
+            Match::Conntrack(_)
+                | Match::Connmark { .. }
+                | Match::Connbytes { .. }
+                | Match::Worded(_, Asks::Connlimit(_) | Asks::Helper { .. })
+        )
     };
     matches!(rule.target, Target::Edit(Edit::Connmark { .. }) | Target::Notrack(_))
         || rule.matches.iter().any(asks)

@@ -73,7 +73,8 @@ impl List {
         if confirmed.is_some_and(|s| s & status::ASSURED != 0) {
             return Added::Assured;
         }
-        let fresh = self.looked.0 == now && self.tuples.len() - self.looked.1.min(self.tuples.len()) < MOST_AT_ONCE;
+        let fresh =
+            self.looked.0 == now && self.tuples.len() - self.looked.1.min(self.tuples.len()) < MOST_AT_ONCE;
         if confirmed.is_some() || !fresh {
             let (mut gone, mut counted) = (0, false);
             self.tuples.retain(|other| {

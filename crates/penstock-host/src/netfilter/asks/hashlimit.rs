@@ -10,7 +10,9 @@ use super::super::places::{Key, Places};
 use super::super::state::More;
 use super::super::{Netfilter, TableState};
 use penstock_lang::iptables::asks::hash;
-use penstock_lang::iptables::{self as xt, Asks, Failure, Family, HashTable, Hashlimit, Match, Program, Rule};
+use penstock_lang::iptables::{
+    self as xt, Asks, Failure, Family, HashTable, Hashlimit, Match, Program, Rule,
+};
 use penstock_packet::Skb;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -41,9 +43,19 @@ impl Key for Dst {
 /// How far a rate is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Used {
-    Credit { credit: u64, cap: u64, cost: u64 },
+    Credit {
+        credit: u64,
+        cap: u64,
+        cost: u64,
+    },
     /// With `--hashlimit-rate-match`. `over`: the interval before was above the rate.
-    Window { interval: u32, over: bool, current: u64, rate: u64, burst: u64 },
+    Window {
+        interval: u32,
+        over: bool,
+        current: u64,
+        rate: u64,
+        burst: u64,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,7 +82,7 @@ fn credits(user: u64, hz: u64) -> u64 {
     }
 }
 fn byte_credits(user: u64, hz: u64) -> u64 {
-    u64::from(user as u32) * (hz * per_tick(hz).1) >> 32
+    (u64::from(user as u32) * (hz * per_tick(hz).1)) >> 32
 }
 fn rate_of_bytes(cost: u64) -> u64 {
     let r = u64::from(u32::MAX).checked_div(u64::from(cost as u32)).unwrap_or(u32::MAX.into());
@@ -85,7 +97,10 @@ pub(in crate::netfilter) fn refused(h: &Hashlimit, hz: u32) -> Option<(Errno, &'
         return Some((Errno::Invalid, "--hashlimit-name is a file's name below /proc/net"));
     }
     if t.gc_interval == 0 || t.expire == 0 {
-        return Some((Errno::Invalid, "--hashlimit-htable-gcinterval and --hashlimit-htable-expire are 1 ms at least"));
+        return Some((
+            Errno::Invalid,
+            "--hashlimit-htable-gcinterval and --hashlimit-htable-expire are 1 ms at least",
+        ));
     }
     if h.rate_match {
         return match t.avg == 0 || t.avg > u32::MAX.into() {
@@ -100,7 +115,10 @@ pub(in crate::netfilter) fn refused(h: &Hashlimit, hz: u32) -> Option<(Errno, &'
         };
     }
     match t.burst == 0 || credits(t.avg.wrapping_mul(t.burst), hz) < credits(t.avg, hz) {
-        true => Some((Errno::Range, "burst times the gap between packets is too long; take a smaller --hashlimit-burst, not 0")),
+        true => Some((
+            Errno::Range,
+            "burst times the gap between packets is too long; take a smaller --hashlimit-burst, not 0",
+        )),
         false => None,
     }
 }
@@ -364,7 +382,8 @@ impl Netfilter {
         for h in rules.flat_map(hashlimits) {
             let other = |s: &&Hashlimit| s.name == h.name && s.rate_match != h.rate_match;
             if self.hashes.conflicts(family, h) || seen.iter().any(other) {
-                let help = format!("rules of the name {} have all --hashlimit-rate-match, or none of them", h.name);
+                let help =
+                    format!("rules of the name {} have all --hashlimit-rate-match, or none of them", h.name);
                 return Err(program.refused(super::super::check::EINVAL, &help));
             }
             seen.push(h);

@@ -29,7 +29,8 @@ impl Server {
         };
         let devices = Devices { input, output, fib: None, fib6: None, ports: None };
         let now = Time::from_ns(self.ms * 1_000_000);
-        let fate = hooks.into_iter().map(|h| self.nf.run(h, packet, devices, now)).find(|f| *f != Fate::Accept);
+        let fate =
+            hooks.into_iter().map(|h| self.nf.run(h, packet, devices, now)).find(|f| *f != Fate::Accept);
         if fate.is_some() {
             self.nf.let_go(packet);
         }
@@ -40,7 +41,15 @@ impl Server {
         self.nf.table(Family::Ip, Table::Filter).chains()[0].rules.iter().map(|r| r.packets).collect()
     }
     /// A segment from a client's port, or to it.
-    fn segment(&mut self, from: &str, port: u16, comes: bool, flags: TcpFlags, (seq, ack): (u32, u32), data: u32) -> Fate {
+    fn segment(
+        &mut self,
+        from: &str,
+        port: u16,
+        comes: bool,
+        flags: TcpFlags,
+        (seq, ack): (u32, u32),
+        data: u32,
+    ) -> Fate {
         let (sport, dport) = if comes { (port, 5000) } else { (5000, port) };
         let (src, dst) = if comes { (from, "10.0.0.1") } else { ("10.0.0.1", from) };
         let tcp = Tcp { sport, dport, flags, seq, ack, window: 60_000, ..Tcp::default() };
@@ -238,7 +247,13 @@ fn bytes_have_rates_too() {
     assert_eq!(s.send(20, A, ME, 1, 972), [30]);
     s.replace(&["iptables -A INPUT -p udp -m hashlimit --hashlimit-upto 1kb/s --hashlimit-mode srcip,dstport --hashlimit-name c"]);
     assert_eq!(s.send(10, A, ME, 1, 472), [2]);
-    assert_eq!(s.proc("c"), format!("14 10.0.0.2:0->0.0.0.0:7000 {} 0 51622202\n", 3_355_443_200u64 - 64 * 51_622_202 + 3 * (1 << 25)));
+    assert_eq!(
+        s.proc("c"),
+        format!(
+            "14 10.0.0.2:0->0.0.0.0:7000 {} 0 51622202\n",
+            3_355_443_200u64 - 64 * 51_622_202 + 3 * (1 << 25)
+        )
+    );
     assert_eq!(s.nf.hashlimit_names(Family::Ip), ["c"]);
 }
 
@@ -284,7 +299,10 @@ fn tables_fill_up_and_entries_expire() {
     s.send(3, B, ME, 1, 1);
     assert_eq!(s.send(3, A, "10.0.0.9", 1, 1), [8]);
     let shown = s.proc("k");
-    assert!(shown.starts_with("0 10.0.0.2:0->10.0.0.1:0 ") && shown.contains("\n0 10.0.0.2:0->10.0.0.9:0 "), "{shown}");
+    assert!(
+        shown.starts_with("0 10.0.0.2:0->10.0.0.1:0 ") && shown.contains("\n0 10.0.0.2:0->10.0.0.9:0 "),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -375,7 +393,9 @@ fn sizes_of_syns() {
         "iptables -A INPUT -p tcp -m tcpmss ! --mss 1000:1400",
         "iptables -A INPUT -p tcp -m tcpmss --mss 536",
     ]);
-    for (mss, counts) in [(Some(1400), [1, 0, 0]), (Some(1401), [1, 1, 0]), (None, [1, 2, 0]), (Some(536), [1, 3, 1])] {
+    for (mss, counts) in
+        [(Some(1400), [1, 0, 0]), (Some(1401), [1, 1, 0]), (None, [1, 2, 0]), (Some(536), [1, 3, 1])]
+    {
         let tcp = Tcp { sport: 1, dport: 2, flags: SYN, mss, ..Tcp::default() };
         s.pass(&mut skb(A, ME, ipproto::TCP, L4::Tcp(tcp), 44), true);
         assert_eq!(s.counts(), counts);

@@ -344,7 +344,13 @@ fn ct(key: &str, reply: Option<bool>, skb: &Skb, way: &mut Way<'_>) -> Option<u1
     Some(match key {
         "mark" => c.mark.into(),
         "direction" => u128::from(known.reply),
-        "l3proto" => if matches!(skb.l3, L3::Ipv6(_)) { 10 } else { 2 },
+        "l3proto" => {
+            if matches!(skb.l3, L3::Ipv6(_)) {
+                10
+            } else {
+                2
+            }
+        }
         "bytes" => of(c.bytes),
         "packets" => of(c.packets),
         "avgpkt" => of(c.bytes).checked_div(of(c.packets)).unwrap_or(0),

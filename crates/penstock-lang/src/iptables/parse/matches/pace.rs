@@ -330,8 +330,7 @@ fn hashlimit(seen: &Seen, head: &Head) -> Match {
         out
     };
     let list = text("-", true);
-    let words =
-        Plain { name: "hashlimit".to_owned(), save: text(",", false), numeric: list.clone(), list };
+    let words = Plain { name: "hashlimit".to_owned(), save: text(",", false), numeric: list.clone(), list };
     let number = |id: &str, default: u32| seen.int(id).map_or(default, |n| n as u32);
     let mask = |id: &str| seen.net(id).map_or(head.family.mask(bits), |(_, mask)| mask);
     let table = HashTable {

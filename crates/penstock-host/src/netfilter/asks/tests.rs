@@ -432,3 +432,24 @@ fn whose_packets_they_are() {
     p.iif = 2;
     assert_eq!(fits(&p), [0, 1, 0, 1, 0, 0, 1, 1], "another machine's");
 }
+
+#[test]
+fn realms_of_the_route() {
+    let mut nf = table(&[
+        "iptables -A OUTPUT -m realm --realm 0x3000a",
+        "iptables -A OUTPUT -m realm --realm 10",
+        "iptables -A OUTPUT -m realm --realm 10/0xffff",
+        "iptables -A OUTPUT -m realm ! --realm 10/0xffff",
+        "iptables -A INPUT -m realm --realm 0",
+    ]);
+    let mut p = crate::tests::udp(ME, A, 100);
+    p.set_realms(0x3_000a);
+    for (hook, input, output) in [(Hook::Output, "", "eth0"), (Hook::Input, "eth0", "")] {
+        let devices = Devices { input, output, fib: None, fib6: None, ports: None };
+        nf.run(hook, &mut p.clone(), devices, Time::ZERO);
+    }
+    let of = |chain: usize| -> Vec<u64> {
+        nf.table(Family::Ip, Table::Filter).chains()[chain].rules.iter().map(|r| r.packets).collect()
+    };
+    assert_eq!((of(2), of(0)), (vec![1, 0, 1, 0], vec![1]));
+}

@@ -6,6 +6,7 @@
 
 use crate::route::{MAIN, RouteKind};
 use crate::{Host, NetDevice, Nud};
+use penstock_lang::iptables::Family;
 use penstock_lang::sysctl;
 use penstock_model::{Kernel, Time};
 use std::fmt::Write;
@@ -19,6 +20,10 @@ const DENIED: Refusal = "Permission denied";
 
 /// How CUBIC finds the end of slow start (1: trains of ACKs, 2: delay).
 const HYSTART_DETECT: &str = "/sys/module/tcp_cubic/parameters/hystart_detect";
+
+/// Tables of `hashlimit`.
+const IPT_HASHLIMIT: &str = "/proc/net/ipt_hashlimit/";
+const IP6T_HASHLIMIT: &str = "/proc/net/ip6t_hashlimit/";
 
 const ATTRIBUTES: [&str; 18] = [
     "addr_len",
@@ -86,7 +91,15 @@ impl Host {
             "/proc/net/nf_conntrack" if self.netfilter.tracking().on() => {
                 Ok(self.netfilter.tracking().proc_text(now))
             }
-            _ => self.read_file(path),
+            _ => {
+                let of = |family, folder| {
+                    let name = path.strip_prefix(folder)?;
+                    self.netfilter.hashlimit_text(family, name, now)
+                };
+                of(Family::Ip, IPT_HASHLIMIT)
+                    .or_else(|| of(Family::Ip6, IP6T_HASHLIMIT))
+                    .map_or_else(|| self.read_file(path), Ok)
+            }
         }
     }
 
@@ -155,11 +168,19 @@ impl Host {
                 let all = [
                     ("arp", true),
                     ("dev", true),
+                    ("ip6t_hashlimit", self.netfilter.limits_hashes()),
+                    ("ipt_hashlimit", self.netfilter.limits_hashes()),
                     ("nf_conntrack", tracks),
                     ("penstock_cwnd", self.cwnd_table.is_some()),
                     ("route", true),
                 ];
                 Some(all.into_iter().filter(|f| f.1).map(|f| f.0.to_owned()).collect())
+            }
+            "/proc/net/ipt_hashlimit" if self.netfilter.limits_hashes() => {
+                Some(self.netfilter.hashlimit_names(Family::Ip))
+            }
+            "/proc/net/ip6t_hashlimit" if self.netfilter.limits_hashes() => {
+                Some(self.netfilter.hashlimit_names(Family::Ip6))
             }
             "/sys/module/tcp_cubic/parameters" if self.kernel != Kernel::V2_6_35 => {
                 names(&["hystart_detect"])

@@ -10,12 +10,14 @@
 //! ipsets; matches and targets beyond those in [`extension`]'s file and the parser's tables are refused as not installed;
 //! extensions that 1.4.4 did not have are taken under 2.6.35 too.
 
+pub mod asks;
 pub mod extension;
 mod parse;
 pub mod restore;
 pub mod rule;
 mod show;
 
+pub use asks::{Asks, Connlimit, HashTable, Hashlimit, Owner, Times};
 pub use extension::{
     ADDR_TYPES, ConnCount, ConnDir, Connmark, Conntrack, Edit, Match, Plain, PortKind, PortMatch, Ports,
     Statistic, Target, TcpMatch, U32Test, reject_names,

@@ -28,4 +28,4 @@ pub use rate::Rate;
 pub use rng::Rng;
 pub use rtnetlink::Stats;
 pub use size::Size;
-pub use time::{Span, Time};
+pub use time::{EPOCH, Span, Time};

@@ -5,6 +5,9 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 
+/// Where a machine's clock of the day stands at the start of a run: the first second of 2026, UTC, in seconds since 1970.
+pub const EPOCH: i64 = 1_767_225_600;
+
 /// An instant: nanoseconds since the start of the run. Range of an `i64`, about 292 years.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Time(i64);

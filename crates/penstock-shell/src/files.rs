@@ -70,7 +70,7 @@ const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 const OF_MACHINE: &[&str] = &["/proc/net", "/proc/sys", "/sys/class/net", "/sys/module/tcp_cubic/parameters"];
 
 /// When every file was written: the moment the interpreter's clock stands at.
-pub(crate) const EPOCH: i64 = 1_767_225_600;
+pub(crate) const EPOCH: i64 = penstock_model::EPOCH;
 
 /// A folder of files of so many bytes of chance each, for `dd`.
 pub(crate) const RANDOM: &str = "/dev/.random/";

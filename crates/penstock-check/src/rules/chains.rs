@@ -101,6 +101,7 @@ fn unreachable(facts: &Facts, found: &mut Found) {
                                 | Match::Statistic { .. }
                                 | Match::Connbytes { .. }
                                 | Match::Mark { .. }
+                                | Match::Worded(..)
                                 | Match::Plain(_)
                         )
                     })

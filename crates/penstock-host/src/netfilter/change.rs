@@ -42,16 +42,25 @@ impl Netfilter {
             _ => {}
         }
         let family = command.program.family;
+        if let Action::Append(_, rules, _) = &command.action {
+            self.check_hashes(family, rules.iter(), command.program)?;
+        }
         let table = self.table_mut(family, command.table);
         let printed = match table.append_at_once(command)? {
-            Some(printed) => printed,
+            Some(printed) => {
+                self.bind_hashes(family, command.table);
+                printed
+            }
             None => {
                 let mut new = table.clone();
                 let printed = new.apply(command)?;
                 if *table != new {
                     new.commit(command.program)?;
+                    self.check_hashes(family, new.all_rules(), command.program)?;
+                    let table = self.table_mut(family, command.table);
                     *table = new;
                     table.forget_policies(command);
+                    self.bind_hashes(family, command.table);
                 }
                 printed
             }
@@ -424,4 +433,4 @@ fn told(command: &Command, rules: &[Rule]) -> String {
 #[cfg(test)]
 mod packets;
 #[cfg(test)]
-mod tests;
+pub(in crate::netfilter) mod tests;

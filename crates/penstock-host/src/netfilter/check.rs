@@ -4,14 +4,18 @@
 //! `mark_source_chains`, the `checkentry` functions of `xt_*.c`, `ipt_REJECT.c`, `ipt_ECN.c`.
 
 use super::Hook;
+use super::asks::hashlimit::{Errno, refused};
+use super::eval::limit_credits;
 use super::state::TableState;
-use penstock_lang::iptables::{Edit, Failure, Family, Match, Program, Rule, Table, Target, reject_names};
+use penstock_lang::iptables::{
+    Asks, Edit, Failure, Family, Match, Program, Rule, Table, Target, reject_names,
+};
 use penstock_model::Kernel;
 
 /// An errno's text and our advice.
 type Refusal = (&'static str, String);
 
-const EINVAL: &str = "Invalid argument. Run `dmesg' for more information";
+pub(super) const EINVAL: &str = "Invalid argument. Run `dmesg' for more information";
 const ENOENT: &str = "No chain/target/match by that name";
 const ERANGE: &str = "Numerical result out of range";
 const ELOOP: &str = "Too many levels of symbolic links";
@@ -26,15 +30,9 @@ fn refuse<T>(errno: &'static str, help: impl Into<String>) -> Result<T, Refusal>
     Err((errno, help.into()))
 }
 
-/// `limit_mt_check`: whether burst times cost leaves 32 bits, both as numbers of the rule (ten thousandths of a second a
-/// packet) and as the kernel's credits: of a tick the greatest power of two of which a day's fit 32 bits.
+/// Whether burst times cost leaves 32 bits (`limit_mt_check`), both as numbers of the rule and as the kernel's credits.
 fn limit_overflows(period: u32, burst: u32, hz: u32) -> bool {
-    let a_second = hz << (u32::MAX / (hz * 86_400)).ilog2();
-    let credits = |user: u32| match user > u32::MAX / a_second {
-        true => (user / 10_000).wrapping_mul(a_second),
-        false => user * a_second / 10_000,
-    };
-    burst == 0 || credits(period.wrapping_mul(burst)) < credits(period)
+    burst == 0 || limit_credits(period.wrapping_mul(burst), hz) < limit_credits(period, hz)
 }
 
 /// Whether a rule is for this protocol and no other.
@@ -91,7 +89,11 @@ fn check_match(m: &Match, rule: &Rule, hooks: u8, kernel: Kernel) -> Result<(), 
         Match::Ecn { ece, cwr, .. } if ece.is_some() || cwr.is_some() => {
             needs(rule, 6, "-m ecn with ECE or CWR", "tcp")
         }
-        Match::Plain(p) => match p.name.as_str() {
+        Match::Worded(_, Asks::Hashlimit(h)) => match refused(h, kernel.hz()) {
+            Some((errno, help)) => refuse(if errno == Errno::Range { ERANGE } else { EINVAL }, help),
+            None => Ok(()),
+        },
+        Match::Worded(p, _) | Match::Plain(p) => match p.name.as_str() {
             "owner" => only_hooks(hooks, OUT | POST, "-m owner", "OUTPUT and POSTROUTING"),
             "tcpmss" => needs(rule, 6, "-m tcpmss", "tcp"),
             "realm" => only_hooks(

@@ -16,7 +16,7 @@ mod tuple;
 pub use tuple::Tuple;
 pub(super) use tuple::four;
 
-use super::tuples::Tuples;
+use super::places::Places;
 use penstock_lang::iptables::extension::state;
 use penstock_model::{Span, Time};
 use penstock_packet::headers::ipproto;
@@ -73,6 +73,10 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// Whether it is TCP's and over (`already_closed` of `nf_conncount.c`).
+    pub(super) fn is_closed(&self) -> bool {
+        self.tuples[0].protocol == ipproto::TCP && self.tcp.is_closed()
+    }
     /// Whether all bits are set.
     pub fn has(&self, bits: u16) -> bool {
         self.status & bits == bits
@@ -109,7 +113,7 @@ pub(super) struct Timeouts {
 pub struct Tracking {
     pub(super) on: bool,
     /// Both directions of each that is confirmed.
-    tuples: Tuples,
+    tuples: Places<Tuple, u32>,
     pub(super) connections: BTreeMap<u32, Connection>,
     /// By source as it was, those whose source is decided, the newest first.
     sources: BTreeSet<(u16, u8, u128, u16, Reverse<u32>)>,
@@ -137,7 +141,7 @@ impl Default for Tracking {
     fn default() -> Tracking {
         let mut tracking = Tracking {
             on: false,
-            tuples: Tuples::default(),
+            tuples: Places::default(),
             connections: BTreeMap::new(),
             sources: BTreeSet::new(),
             ends: BTreeSet::new(),
@@ -203,7 +207,7 @@ impl Tracking {
     /// The connection of a packet that the machine has not tracked (yet, or any more), and whether the packet is an answer.
     pub(super) fn peek(&self, skb: &Skb, now: Time) -> Option<(u32, bool)> {
         let tuple = Tuple::of(skb)?;
-        let id = self.tuples.get(&tuple)?;
+        let id = *self.tuples.get(&tuple)?;
         let now = self.ticks(now);
         let connection = self.connections.get(&id).filter(|c| c.expires > now)?;
         Some((id, connection.tuples[0] != tuple))
@@ -302,7 +306,7 @@ impl Tracking {
 
     /// The connection of a tuple and whether that is its answers'. One that has run out is forgotten.
     pub(super) fn find(&mut self, tuple: &Tuple, now: i64) -> Option<(u32, bool)> {
-        let id = self.tuples.get(tuple)?;
+        let id = *self.tuples.get(tuple)?;
         let c = self.connections.get(&id)?;
         if c.expires <= now {
             self.forget(id);

@@ -4,9 +4,10 @@
 //! `xt_multiport.c`, `xt_dscp.c`, `xt_length.c`, `xt_limit.c`, `xt_conntrack.c`, `xt_connmark.c`, `xt_connbytes.c`,
 //! `xt_iprange.c`, `xt_addrtype.c`, `xt_statistic.c`, `xt_u32.c`, `xt_DSCP.c`, `xt_CLASSIFY.c`, `xt_HL.c`; `TCPMSS` is `mss`'s.
 
+use super::asks::{self, hashlimit::Hashlimits};
 use super::conntrack::{Tracking, status};
 use super::nat;
-use super::state::{Memory, Step};
+use super::state::{Memory, More, Step};
 use super::{Devices, Dice, Fate, Hook, Netfilter, Station, TableState};
 use crate::route::RouteKind;
 use penstock_lang::iptables::extension::state;
@@ -64,8 +65,12 @@ pub(super) struct Way<'a> {
     pub now: Time,
     pub tracking: &'a mut Tracking,
     pub dice: &'a mut Dice,
+    /// Tables of `hashlimit`.
+    pub hashes: &'a mut Hashlimits,
     /// Rules that were looked at.
     pub looked: u64,
+    /// A match cannot tell whether the packet fits: it is dropped (`par->hotdrop`).
+    pub hotdrop: bool,
 }
 
 impl Way<'_> {
@@ -89,8 +94,16 @@ impl Netfilter {
         devices: Devices<'_>,
         now: Time,
     ) -> Fate {
-        let mut way =
-            Way { hook, devices, now, tracking: &mut self.tracking, dice: &mut self.dice, looked: 0 };
+        let mut way = Way {
+            hook,
+            devices,
+            now,
+            tracking: &mut self.tracking,
+            dice: &mut self.dice,
+            hashes: &mut self.hashes,
+            looked: 0,
+            hotdrop: false,
+        };
         let mut end = Fate::Accept;
         for station in &self.stations[family as usize][hook as usize] {
             let fate = match station {
@@ -190,6 +203,9 @@ impl TableState {
             way.looked += 1;
             let compiled = &mut self.compiled[chain][at];
             if !fits(&counted.rule, &mut compiled.memory, skb, way) {
+                if way.hotdrop {
+                    return Fate::Drop;
+                }
                 at += 1;
                 continue;
             }
@@ -319,11 +335,12 @@ fn fits(rule: &Rule, memory: &mut [Memory], skb: &Skb, way: &mut Way<'_>) -> boo
     for (i, m) in rule.matches.iter().enumerate() {
         let fits = match m {
             Match::Limit { period, burst } => {
-                memory.get_mut(i).is_some_and(|c| limit(c, *period, *burst, way.now))
+                memory.get_mut(i).is_some_and(|c| limit(c, *period, *burst, way))
             }
             Match::Statistic { mode, invert } => {
                 memory.get_mut(i).is_some_and(|c| statistic(c, *mode, way) != *invert)
             }
+            Match::Worded(_, asks) => asks::fits(asks, memory.get_mut(i), skb, &ip, way),
             _ => match_one(m, skb, &ip, way),
         };
         if !fits {
@@ -420,7 +437,7 @@ fn match_one(m: &Match, skb: &Skb, ip: &Ip, way: &mut Way<'_>) -> bool {
         Match::Pkttype { ty, invert } => (packet_type(skb) == *ty) != *invert,
         Match::U32 { tests, invert } => tests.iter().all(|t| u32_test(t, skb)) != *invert,
         Match::Comment(_) => true,
-        Match::Limit { .. } | Match::Statistic { .. } | Match::Plain(_) => false,
+        Match::Limit { .. } | Match::Statistic { .. } | Match::Worded(..) | Match::Plain(_) => false,
     }
 }
 
@@ -436,20 +453,46 @@ fn has_option(t: &penstock_packet::Tcp, kind: u8) -> bool {
     }
 }
 
-/// `limit_mt`: a packet costs the average gap, in nanoseconds; credit grows with time up to the burst.
-pub(super) fn limit(c: &mut Memory, period: u32, burst: u32, now: Time) -> bool {
-    let cost = i64::from(period) * 100_000;
-    let cap = cost.saturating_mul(i64::from(burst));
+/// Credits of a tick: the greatest power of two of which a day's fit 32 bits (`CREDITS_PER_JIFFY`).
+fn credits_of_a_tick(hz: u32) -> u32 {
+    1 << (u32::MAX / (hz * 86_400)).ilog2()
+}
+/// Ten thousandths of a second in credits (`user2credits`).
+pub(super) fn limit_credits(user: u32, hz: u32) -> u32 {
+    let second = hz * credits_of_a_tick(hz);
+    match user > u32::MAX / second {
+        true => (user / 10_000).wrapping_mul(second),
+        false => user * second / 10_000,
+    }
+}
+
+/// `limit_mt`: a packet costs the average gap; credit grows with each tick up to the burst.
+fn limit(c: &mut Memory, period: u32, burst: u32, way: &Way<'_>) -> bool {
+    let hz = way.tracking.hz() as u32;
+    let now = way.tracking.ticks(way.now);
+    let cap = limit_credits(period.wrapping_mul(burst), hz);
+    let (credit, tick) = match c.more {
+        More::Limit(credit, tick) => (credit, tick),
+        _ => (cap, now),
+    };
+    let grown = ((now - tick) as u32).wrapping_mul(credits_of_a_tick(hz));
+    let credit = credit.wrapping_add(grown).min(cap);
+    let cost = limit_credits(period, hz);
+    let enough = credit >= cost;
+    c.more = More::Limit(if enough { credit - cost } else { credit }, now);
+    enough
+}
+
+/// `nft_limit_eval`: a bucket of nanoseconds, full at first.
+pub(super) fn bucket(c: &mut Memory, cost: i64, cap: i64, now: Time) -> bool {
     if !c.started {
-        *c = Memory { credit: cap, previous: now, started: true, count: 0 };
+        *c = Memory { credit: cap, previous: now, started: true, ..Memory::default() };
     }
     c.credit = c.credit.saturating_add((now - c.previous).as_ns()).min(cap);
     c.previous = now;
-    if c.credit < cost {
-        return false;
-    }
-    c.credit -= cost;
-    true
+    let enough = c.credit >= cost;
+    c.credit -= if enough { cost } else { 0 };
+    enough
 }
 
 /// `statistic_mt`: before its inversion.

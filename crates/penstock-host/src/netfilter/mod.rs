@@ -8,6 +8,7 @@
 //! `nf_conntrack_core.c`, `nf_tables_core.c`; the same of 2.6.35, whose `CLASSIFY` is for mangle alone.
 //! Differs: what [`Netfilter::unsimulated`] names.
 
+mod asks;
 mod change;
 mod check;
 pub(crate) mod conntrack;
@@ -17,18 +18,19 @@ mod ipchains;
 mod mss;
 mod nat;
 pub mod nft;
+mod places;
 mod report;
 mod restore;
 mod state;
-mod tuples;
 
+use asks::hashlimit::Hashlimits;
 pub use conntrack::{Connection, Tracking, Tuple, status};
 pub use ipchains::Ipchains;
 pub use state::TableState;
 
 use crate::route::Fib;
 use crate::six::Fib6;
-use penstock_lang::iptables::{Edit, Family, Match, Rule, Table, Target};
+use penstock_lang::iptables::{Asks, Edit, Family, Match, Rule, Table, Target};
 use penstock_model::{Kernel, Rng, Time};
 use penstock_packet::{L3, Skb};
 
@@ -177,6 +179,8 @@ pub struct Netfilter {
     ipchains: Ipchains,
     tracking: Tracking,
     dice: Dice,
+    /// Tables of `hashlimit`.
+    hashes: Hashlimits,
     /// By family and hook: what a packet meets, in order.
     stations: [[Vec<Station>; 5]; 2],
     /// The same of what decides on translation.
@@ -202,6 +206,7 @@ impl Netfilter {
             ipchains: Ipchains::default(),
             tracking: Tracking::default(),
             dice: Dice(dice),
+            hashes: Hashlimits::default(),
             stations: std::array::from_fn(|_| std::array::from_fn(|_| Vec::new())),
             translators: std::array::from_fn(|_| std::array::from_fn(|_| Vec::new())),
             translated: false,
@@ -254,6 +259,18 @@ impl Netfilter {
     /// The connections that are known.
     pub fn tracking(&self) -> &Tracking {
         &self.tracking
+    }
+    /// Whether there are tables of `hashlimit`.
+    pub(crate) fn limits_hashes(&self) -> bool {
+        !self.hashes.is_empty()
+    }
+    /// Their names.
+    pub(crate) fn hashlimit_names(&self, family: Family) -> Vec<String> {
+        self.hashes.names(family)
+    }
+    /// What of them is in `/proc/net/ipt_hashlimit`, or `ip6t_hashlimit`.
+    pub(crate) fn hashlimit_text(&self, family: Family, name: &str, now: Time) -> Option<String> {
+        self.hashes.text(family, name, self.tracking.ticks(now), self.tracking.hz())
     }
     /// The mark of the connection a packet belongs to.
     pub fn connection_mark(&self, skb: &Skb, now: Time) -> Option<u32> {
@@ -386,7 +403,9 @@ impl Netfilter {
                 now,
                 tracking: &mut self.tracking,
                 dice: &mut self.dice,
+                hashes: &mut self.hashes,
                 looked: 0,
+                hotdrop: false,
             };
             let fate = self.nft.run(table, chain, skb, &mut way);
             if fate != Fate::Accept {
@@ -444,10 +463,14 @@ const fn priority(table: Table, hook: Hook) -> i32 {
 
 /// Whether a rule asks for the packet's connection.
 fn tracks(rule: &Rule) -> bool {
-    let asks = |m: &Match| match m {
-        Match::Conntrack(_) | Match::Connmark { .. } | Match::Connbytes { .. } => true,
-        Match::Plain(p) => matches!(p.name.as_str(), "connlimit" | "helper"),
-        _ => false,
+    let asks = |m: &Match| {
+        matches!(
+            m,
+            Match::Conntrack(_)
+                | Match::Connmark { .. }
+                | Match::Connbytes { .. }
+                | Match::Worded(_, Asks::Connlimit(_) | Asks::Helper { .. })
+        )
     };
     matches!(rule.target, Target::Edit(Edit::Connmark { .. }) | Target::Notrack(_))
         || rule.matches.iter().any(asks)

@@ -156,8 +156,10 @@ impl Netfilter {
                     let Some(mut state) = staged.take() else { continue };
                     if !options.test {
                         state.commit(program)?;
+                        self.check_hashes(family, state.all_rules(), program)?;
                         let table = state.table;
                         *self.table_mut(family, table) = state;
+                        self.bind_hashes(family, table);
                         self.load(family, table);
                         self.arrange();
                     }

@@ -1,10 +1,11 @@
 //! A table as it stands: its chains, and what a packet needs beside each rule.
 
 use super::Hook;
+use super::asks::{self, Conncount};
 use super::mss::Mss;
 use super::nat::Nat;
 use penstock_lang::iptables::{
-    Chain, Counted, Edit, Family, Match, Rule, Table, Target, Verdict, reject_names,
+    Asks, Chain, Counted, Edit, Family, Match, Rule, Table, Target, Verdict, reject_names,
 };
 use penstock_model::Time;
 
@@ -25,14 +26,30 @@ pub(super) enum Step {
 }
 
 /// What a match remembers between packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Memory {
-    /// Tokens of a `limit`, nanoseconds.
+    /// Tokens of a `limit` of nft, nanoseconds.
     pub credit: i64,
     pub previous: Time,
     pub started: bool,
     /// Packets a `statistic` has seen.
     pub count: u32,
+    pub more: More,
+}
+
+/// What the rarer matches remember.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) enum More {
+    #[default]
+    Nothing,
+    /// Credit of a `limit`, and the tick it was last brought up to.
+    Limit(u32, i64),
+    /// A `connlimit`'s connections.
+    Connections(Box<Conncount>),
+    /// The place of a `hashlimit`'s table.
+    Table(u32),
+    /// Bytes left of a `quota`.
+    Quota(u64),
 }
 
 /// What a rule needs at hand besides its plain data.
@@ -53,6 +70,8 @@ pub struct TableState {
     pub(super) compiled: Vec<Vec<Compiled>>,
     /// By chain, a bit for each hook that leads to it.
     pub(super) hooks: Vec<u8>,
+    /// Whether any rule's matches remember something.
+    remembers: bool,
 }
 
 impl TableState {
@@ -68,7 +87,7 @@ impl TableState {
         let chains: Vec<Chain> = table.built_in().iter().map(chain).collect();
         let compiled = vec![Vec::new(); chains.len()];
         let hooks = chains.iter().map(|c| Hook::of_chain(&c.name).map_or(0, Hook::bit)).collect();
-        TableState { family, table, chains, compiled, hooks }
+        TableState { family, table, chains, compiled, hooks, remembers: false }
     }
     /// Its chains: the built-in ones in the order of the hooks, then the user's by name.
     pub fn chains(&self) -> &[Chain] {
@@ -81,12 +100,44 @@ impl TableState {
         self.table.built_in().len()
     }
 
-    /// Adds a rule that jumps nowhere; nothing else has to be looked up again.
+    /// Adds a rule that jumps nowhere; nothing else has to be looked up again. What matches remember begins anew all the same.
     pub(super) fn append(&mut self, chain: usize, rule: &Rule, counters: (u64, u64)) {
+        if self.remembers {
+            for (chain, compiled) in self.chains.iter().zip(&mut self.compiled) {
+                for (counted, compiled) in chain.rules.iter().zip(compiled) {
+                    if !compiled.memory.is_empty() {
+                        compiled.memory = memory(&counted.rule);
+                    }
+                }
+            }
+        }
         let step = self.step(&rule.target, |_| None);
-        self.compiled[chain].push(Compiled { step, memory: memory(rule) });
+        let memory = memory(rule);
+        self.remembers |= !memory.is_empty();
+        self.compiled[chain].push(Compiled { step, memory });
         let (packets, bytes) = counters;
         self.chains[chain].rules.push(Counted { rule: rule.clone(), packets, bytes });
+    }
+
+    /// All of its rules, in order.
+    pub(super) fn all_rules(&self) -> impl Iterator<Item = &Rule> {
+        self.chains.iter().flat_map(|c| c.rules.iter().map(|r| &r.rule))
+    }
+
+    /// Each match that remembers more than a count.
+    pub(super) fn each_memory(&mut self, mut each: impl FnMut(&Asks, &mut Memory)) {
+        if !self.remembers {
+            return;
+        }
+        for (chain, compiled) in self.chains.iter().zip(&mut self.compiled) {
+            for (counted, compiled) in chain.rules.iter().zip(compiled) {
+                for (m, memory) in counted.rule.matches.iter().zip(&mut compiled.memory) {
+                    if let Match::Worded(_, asks) = m {
+                        each(asks, memory);
+                    }
+                }
+            }
+        }
     }
 
     /// Puts the user's chains in order, looks up the chains jumped to, counts who refers to whom. What matches remember
@@ -111,6 +162,7 @@ impl TableState {
             }
             compiled.push(out);
         }
+        self.remembers = compiled.iter().flatten().any(|c| !c.memory.is_empty());
         self.compiled = compiled;
         for (chain, references) in self.chains.iter_mut().zip(references) {
             chain.references = references;
@@ -143,9 +195,17 @@ impl TableState {
 }
 
 fn memory(rule: &Rule) -> Vec<Memory> {
-    let remembers = |m: &Match| matches!(m, Match::Limit { .. } | Match::Statistic { .. });
-    match rule.matches.iter().any(remembers) {
-        true => vec![Memory::default(); rule.matches.len()],
-        false => Vec::new(),
+    let remembers = |m: &Match| match m {
+        Match::Limit { .. } | Match::Statistic { .. } => true,
+        Match::Worded(_, asks) => asks::begins(asks) != More::Nothing,
+        _ => false,
+    };
+    if !rule.matches.iter().any(remembers) {
+        return Vec::new();
     }
+    let begins = |m: &Match| match m {
+        Match::Worded(_, asks) => Memory { more: asks::begins(asks), ..Memory::default() },
+        _ => Memory::default(),
+    };
+    rule.matches.iter().map(begins).collect()
 }

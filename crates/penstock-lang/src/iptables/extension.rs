@@ -2,10 +2,11 @@
 //!
 //! Follows: linux v6.12 `include/uapi/linux/netfilter/xt_*.h`, `netfilter_ipv4/ipt_*.h`, `netfilter_ipv6/ip6t_*.h`.
 
+use super::asks::Asks;
 use super::rule::{AddrMatch, Family, Verdict};
 use penstock_model::Handle;
 
-/// An extension that is kept and shown and does nothing to packets here.
+/// An extension's words: they are kept as they were read, and shown so.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plain {
     /// Its name.
@@ -234,6 +235,8 @@ pub enum Match {
         /// `!`.
         invert: bool,
     },
+    /// One whose words are kept as they were read, and what it asks.
+    Worded(Plain, Asks),
     /// One that nothing is done with.
     Plain(Plain),
 }

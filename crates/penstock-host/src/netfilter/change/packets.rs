@@ -104,7 +104,7 @@ fn what_headers_tell() {
         "iptables -t mangle -A PREROUTING -m u32 --u32 \"6&0xFF=6 && 0>>22&0x3C@0&0xFFFF=80\" -j MARK --or-mark 4",
         "iptables -t mangle -A PREROUTING -m addrtype --dst-type MULTICAST -j MARK --or-mark 8",
         "iptables -t mangle -A PREROUTING -m statistic --mode nth --every 2 --packet 1 -j MARK --or-mark 16",
-        "iptables -t mangle -A OUTPUT -m owner --uid-owner 0 -j MARK --or-mark 32",
+        "iptables -t mangle -A OUTPUT -m string --string x --algo bm -j MARK --or-mark 32",
     ]);
     let mut first = tcp(80);
     through(&mut nf, Hook::Prerouting, &mut first, "eth0", "");
@@ -121,7 +121,7 @@ fn what_headers_tell() {
         Time::ZERO,
     );
     assert_eq!(other.mark, 2 | 8);
-    assert_eq!(nf.unsimulated(), ["iptables -m owner: not simulated; a rule with it matches no packet"]);
+    assert_eq!(nf.unsimulated(), ["iptables -m string: not simulated; a rule with it matches no packet"]);
 }
 
 #[test]

@@ -7,10 +7,10 @@ use penstock_model::{Handle, Time};
 use penstock_packet::headers::ipproto;
 use penstock_packet::{L4, Skb, Tcp, TcpFlags};
 
-pub(super) fn run(nf: &mut Netfilter, line: &str) -> Result<String, Failure> {
+pub(in crate::netfilter) fn run(nf: &mut Netfilter, line: &str) -> Result<String, Failure> {
     nf.execute(&ipt::parse(&words(line).unwrap(), Kernel::V6_12)?)
 }
-pub(super) fn table(lines: &[&str]) -> Netfilter {
+pub(in crate::netfilter) fn table(lines: &[&str]) -> Netfilter {
     let mut nf = Netfilter::default();
     for line in lines {
         run(&mut nf, line).unwrap_or_else(|f| panic!("{line}: {}", f.stderr));

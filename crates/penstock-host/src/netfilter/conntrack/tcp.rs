@@ -101,6 +101,13 @@ pub(super) struct State {
     simultaneous: bool,
 }
 
+impl State {
+    /// TIME_WAIT or CLOSE.
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self.state, TW | CL)
+    }
+}
+
 /// What comes of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Said {

@@ -3,6 +3,7 @@
 //! Follows: linux v6.12 `net/netfilter/nf_conntrack_core.c` `nf_ct_get_tuple`, `nf_ct_invert_tuple`; `nf_conntrack_proto_icmp.c`
 //! `icmp_pkt_to_tuple`, `icmp_invert_tuple`.
 
+use crate::netfilter::places::Key;
 use penstock_packet::headers::{Quoted, ipproto};
 use penstock_packet::{Icmp, L3, L4, Skb};
 use std::net::{IpAddr, Ipv4Addr};
@@ -53,6 +54,16 @@ fn any(addr: IpAddr) -> u128 {
     match addr {
         IpAddr::V4(a) => four(a),
         IpAddr::V6(a) => a.into(),
+    }
+}
+
+impl Key for Tuple {
+    fn words(&self) -> [u64; 5] {
+        let ports = u64::from(self.zone) << 48
+            | u64::from(self.protocol) << 32
+            | u64::from(self.sport) << 16
+            | u64::from(self.dport);
+        [self.src as u64, (self.src >> 64) as u64, self.dst as u64, (self.dst >> 64) as u64, ports]
     }
 }
 

@@ -1,7 +1,8 @@
 //! A packet's way through a chain of nft.
 
 use super::super::Fate;
-use super::super::eval::{Ip, Way, limit, packet_type, ports, set_tos, set_ttl};
+use super::super::asks::{Origin, ROOT};
+use super::super::eval::{Ip, Way, bucket, packet_type, ports, set_tos, set_ttl};
 use super::super::mss::Mss;
 use super::super::nat::Nat;
 use super::super::state::Memory;
@@ -157,6 +158,7 @@ impl TableState {
     fn look(&self, e: &Expr, mem: &mut Memory, skb: &Skb, way: &mut Way<'_>) -> Option<Vec<Seen>> {
         let number = |n: u128| Some(vec![Seen::Number(n)]);
         match e {
+            Expr::Meta("random") => number(way.dice.0.next_u32().into()),
             Expr::Meta(key) => meta(key, skb, way).map(|s| vec![s]),
             Expr::Ct(key, reply) => number(ct(key, *reply, skb, way)?),
             Expr::Field(header, field) => number(header_field(header, field, skb)?),
@@ -282,26 +284,17 @@ fn is_key(seen: &[Seen], key: &Expr) -> bool {
 }
 
 fn within(l: &Limit, mem: &mut Memory, skb: &Skb, way: &Way<'_>) -> bool {
-    let conform = match l.bytes {
+    //= linux v6.12 net/netfilter/nft_limit.c nft_limit_init, nft_limit_eval
+    let ns = i128::from(l.per_s) * 1_000_000_000;
+    let rate = i128::from(l.rate.max(1));
+    let (cost, cap) = match l.bytes {
         false => {
-            // In ten thousandths of a second, as the other limit counts.
-            let period = (u64::from(l.per_s) * 10_000 / l.rate.max(1)).max(1);
-            limit(mem, u32::try_from(period).unwrap_or(u32::MAX), l.burst.max(1) as u32, way.now)
+            let cost = ns / rate;
+            (cost, cost * if l.burst == 0 { 5 } else { i128::from(l.burst) })
         }
-        true => {
-            let ns = i128::from(l.per_s) * 1_000_000_000;
-            let cost = (i128::from(skb.network_len()) * ns / i128::from(l.rate.max(1))) as i64;
-            let cap = (ns * i128::from(l.rate + l.burst) / i128::from(l.rate.max(1))) as i64;
-            if !mem.started {
-                *mem = Memory { credit: cap, previous: way.now, started: true, count: 0 };
-            }
-            mem.credit = mem.credit.saturating_add((way.now - mem.previous).as_ns()).min(cap);
-            mem.previous = way.now;
-            let enough = mem.credit >= cost;
-            mem.credit -= if enough { cost } else { 0 };
-            enough
-        }
+        true => (i128::from(skb.network_len()) * ns / rate, ns * (rate + i128::from(l.burst)) / rate),
     };
+    let conform = bucket(mem, cost as i64, cap.min(i64::MAX.into()) as i64, way.now);
     conform != l.over
 }
 
@@ -324,6 +317,8 @@ fn meta(key: &str, skb: &Skb, way: &Way<'_>) -> Option<Seen> {
         // One processor.
         "cpu" => number(0),
         "nftrace" => number(0),
+        // Only what a program sends has an owner.
+        "skuid" | "skgid" if Origin::of(skb) == Origin::Program => number(ROOT.into()),
         _ => None,
     }
 }
@@ -349,6 +344,13 @@ fn ct(key: &str, reply: Option<bool>, skb: &Skb, way: &mut Way<'_>) -> Option<u1
     Some(match key {
         "mark" => c.mark.into(),
         "direction" => u128::from(known.reply),
+        "l3proto" => {
+            if matches!(skb.l3, L3::Ipv6(_)) {
+                10
+            } else {
+                2
+            }
+        }
         "bytes" => of(c.bytes),
         "packets" => of(c.packets),
         "avgpkt" => of(c.bytes).checked_div(of(c.packets)).unwrap_or(0),

@@ -159,21 +159,11 @@ impl Ruleset {
                 Statement::Other(text) if Mss::of_statement(text).is_none() => {
                     out.push(format!("nft {text}: not simulated; packets go on as they are"));
                 }
-                Statement::Match(e, ..) if asks_owner(e) => {
-                    out.push(
-                        "nft meta skuid, skgid: packets have no owner here; a rule with it matches no packet"
-                            .to_owned(),
-                    );
-                }
                 _ => {}
             }
         }
         out
     }
-}
-
-fn asks_owner(e: &Expr) -> bool {
-    matches!(e, Expr::Meta("skuid" | "skgid"))
 }
 
 /// All expressions of a statement.

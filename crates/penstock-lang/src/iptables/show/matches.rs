@@ -325,8 +325,8 @@ pub(super) fn show(m: &Match, style: Style) -> String {
         Match::U32 { tests, invert } => {
             format!("u32{} {}", if *invert { " !" } else { "" }, u32_tests(tests))
         }
-        Match::Plain(plain) if numeric => plain.numeric.clone(),
-        Match::Plain(plain) => plain.list.clone(),
+        Match::Worded(plain, _) | Match::Plain(plain) if numeric => plain.numeric.clone(),
+        Match::Worded(plain, _) | Match::Plain(plain) => plain.list.clone(),
     }
 }
 
@@ -457,6 +457,6 @@ pub(super) fn save(out: &mut String, m: &Match, family: Family) {
             }
         }
         Match::U32 { tests, invert } => write!(out, " -m u32{} --u32 {}", not(invert), u32_tests(tests)),
-        Match::Plain(plain) => write!(out, " -m {}{}", plain.name, plain.save),
+        Match::Worded(plain, _) | Match::Plain(plain) => write!(out, " -m {}{}", plain.name, plain.save),
     };
 }

@@ -4,7 +4,9 @@
 use super::super::option::{Fault, Kind, Opt, ParsedOption, Seen, Value, fault, opt};
 use super::{Ext, Head, ext};
 use crate::iptables::extension::state;
-use crate::iptables::{AddrMatch, ConnCount, ConnDir, Conntrack, Match, Plain, PortMatch, Ports};
+use crate::iptables::{
+    AddrMatch, Asks, ConnCount, ConnDir, Connlimit, Conntrack, Match, Plain, PortMatch, Ports,
+};
 
 pub(super) const MATCHES: &[Ext<Match>] = &[
     ext("connbytes", CONNBYTES, connbytes).reads(read_connbytes),
@@ -25,12 +27,13 @@ pub(super) const MATCHES: &[Ext<Match>] = &[
     ext("helper", &[opt("helper", Kind::Text(0, 0)).must().inv()], |seen, _| {
         let (not, name) = (seen.inverted("helper"), seen.text("helper"));
         let list = format!("helper match {}\"{name}\"", if not { "!" } else { "" });
-        Match::Plain(Plain {
+        let words = Plain {
             name: "helper".to_owned(),
             save: format!("{} --helper {}", if not { " !" } else { "" }, super::super::save_string(name)),
             numeric: list.clone(),
             list,
-        })
+        };
+        Match::Worded(words, Asks::Helper { invert: not })
     }),
     ext("state", &[opt("state", Kind::Text(0, 0)).must().inv()], |seen, _| {
         let states = states(seen.text("state"), 5).unwrap_or(0);
@@ -207,14 +210,17 @@ fn connlimit(seen: &Seen, head: &Head) -> Match {
     let id = if above { "connlimit-above" } else { "connlimit-upto" };
     let limit = seen.int(id).unwrap_or(0);
     let upto = above == seen.inverted(id);
-    let bits = seen.net("connlimit-mask").map_or(head.family.bits(), |(_, mask)| mask.count_ones());
+    let mask = seen.net("connlimit-mask").map_or(head.family.mask(head.family.bits()), |(_, mask)| mask);
+    let bits = mask.count_ones();
     let side = if seen.has("connlimit-daddr") { ("dst", "daddr") } else { ("src", "saddr") };
     let list = format!("#conn {}/{bits} {} {limit}", side.0, if upto { "<=" } else { ">" });
     let word = if upto { "upto" } else { "above" };
-    Match::Plain(Plain {
+    let words = Plain {
         name: "connlimit".to_owned(),
         save: format!(" --connlimit-{word} {limit} --connlimit-mask {bits} --connlimit-{}", side.1),
         numeric: list.clone(),
         list,
-    })
+    };
+    let asks = Connlimit { limit: limit as u32, upto, mask, dst: side.0 == "dst" };
+    Match::Worded(words, Asks::Connlimit(asks))
 }

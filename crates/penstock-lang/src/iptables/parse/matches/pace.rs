@@ -3,7 +3,7 @@
 use super::super::option::{Fault, Kind, Opt, ParsedOption, Seen, Value, atoi, fault, number_prefix, opt};
 use super::{Ext, Head, ext};
 use crate::iptables::show::period_text;
-use crate::iptables::{Match, Plain, Statistic};
+use crate::iptables::{Asks, HashTable, Hashlimit, Match, Plain, Statistic, Times};
 use std::fmt::Write;
 
 pub(super) const MATCHES: &[Ext<Match>] = &[
@@ -15,7 +15,8 @@ pub(super) const MATCHES: &[Ext<Match>] = &[
         let not = if seen.inverted("quota") { " !" } else { "" };
         let list = format!("quota: {bytes} bytes");
         let save = format!("{not} --quota {bytes}");
-        Match::Plain(Plain { name: "quota".to_owned(), save, numeric: list.clone(), list })
+        let words = Plain { name: "quota".to_owned(), save, numeric: list.clone(), list };
+        Match::Worded(words, Asks::Quota { bytes, invert: seen.inverted("quota") })
     }),
     ext("statistic", STATISTIC, statistic).reads(read_statistic).checks(check_statistic),
     ext("time", TIME, time).reads(read_time).checks(check_time),
@@ -329,7 +330,24 @@ fn hashlimit(seen: &Seen, head: &Head) -> Match {
         out
     };
     let list = text("-", true);
-    Match::Plain(Plain { name: "hashlimit".to_owned(), save: text(",", false), numeric: list.clone(), list })
+    let words = Plain { name: "hashlimit".to_owned(), save: text(",", false), numeric: list.clone(), list };
+    let number = |id: &str, default: u32| seen.int(id).map_or(default, |n| n as u32);
+    let mask = |id: &str| seen.net(id).map_or(head.family.mask(bits), |(_, mask)| mask);
+    let table = HashTable {
+        avg,
+        burst,
+        bytes: in_bytes,
+        mode,
+        srcmask: mask("hashlimit-srcmask"),
+        dstmask: mask("hashlimit-dstmask"),
+        size: number("hashlimit-htable-size", 0),
+        max: number("hashlimit-htable-max", 0),
+        gc_interval: number("hashlimit-htable-gcinterval", 1000),
+        expire: expire as u32,
+        interval: interval as u32,
+    };
+    let name = seen.text("hashlimit-name").to_owned();
+    Match::Worded(words, Asks::Hashlimit(Hashlimit { name, above, bytes: in_bytes, rate_match, table }))
 }
 
 const TIME: &[Opt] = &[
@@ -469,7 +487,7 @@ fn check_time(seen: &Seen, _: &Head) -> Result<(), Fault> {
 }
 
 fn time(seen: &Seen, _: &Head) -> Match {
-    const ALL_MONTH: u32 = 0xffff_fffe;
+    const ALL_MONTH: u32 = Times::EVERY_DAY;
     const ALL_WEEK: u32 = 0xfe;
     let (start, stop) = day_times(seen);
     let clock = |s: u32| format!("{:02}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
@@ -528,5 +546,9 @@ fn time(seen: &Seen, _: &Head) -> Match {
         save.push_str(" --contiguous");
         list.push_str(" contiguous");
     }
-    Match::Plain(Plain { name: "time".to_owned(), save, numeric: list.clone(), list })
+    let words = Plain { name: "time".to_owned(), save, numeric: list.clone(), list };
+    let second = |day: &Option<(i64, String)>, default: u32| day.as_ref().map_or(default, |d| d.0 as u32);
+    let date = (second(&from, 0), second(&until, i32::MAX as u32));
+    let contiguous = seen.has("contiguous");
+    Match::Worded(words, Asks::Time(Times { date, day: (start, stop), month, week, contiguous }))
 }

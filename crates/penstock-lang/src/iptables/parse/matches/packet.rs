@@ -3,7 +3,7 @@
 
 use super::super::option::{Fault, Kind, Opt, ParsedOption, Seen, fault, number, number_prefix, opt};
 use super::{Ext, Head, ext};
-use crate::iptables::{Family, Match, Plain};
+use crate::iptables::{Asks, Family, Match, Plain};
 
 pub(super) const MATCHES: &[Ext<Match>] = &[
     ext("dscp", DSCP, dscp).reads(read_dscp).checks(|seen, _| match seen.0.is_empty() {
@@ -258,12 +258,13 @@ fn realm(seen: &Seen, _: &Head) -> Match {
     let (id, mask) = realm_value(seen.text("realm")).unwrap_or_default();
     let not = if seen.inverted("realm") { "! " } else { "" };
     let value = if mask == 0xffff_ffff { format!("0x{id:x}") } else { format!("0x{id:x}/0x{mask:x}") };
-    Match::Plain(Plain {
+    let words = Plain {
         name: "realm".to_owned(),
         save: format!(" {not}--realm {value}"),
         list: format!("{not}realm {value}"),
         numeric: format!("{not}realm {value}"),
-    })
+    };
+    Match::Worded(words, Asks::Realm { id: id as u32, mask: mask as u32, invert: seen.inverted("realm") })
 }
 
 fn tcpmss(seen: &Seen, _: &Head) -> Match {
@@ -274,12 +275,14 @@ fn tcpmss(seen: &Seen, _: &Head) -> Match {
     };
     let invert = seen.inverted("mss");
     let list = format!("tcpmss match {}{range}", if invert { "!" } else { "" });
-    Match::Plain(Plain {
+    let words = Plain {
         name: "tcpmss".to_owned(),
         save: format!("{} --mss {range}", if invert { " !" } else { "" }),
         numeric: list.clone(),
         list,
-    })
+    };
+    let last = if count == 2 { most } else { min };
+    Match::Worded(words, Asks::Mss { range: (min as u16, last as u16), invert })
 }
 
 const TTL_ANY: &[&str] = &["ttl-lt", "ttl-gt", "ttl-eq"];

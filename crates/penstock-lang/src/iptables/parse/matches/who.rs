@@ -2,7 +2,7 @@
 
 use super::super::option::{Fault, Kind, Opt, ParsedOption, Seen, Value, fault, number_prefix, opt};
 use super::{Ext, Head, ext};
-use crate::iptables::{ADDR_TYPES, Match, Plain};
+use crate::iptables::{ADDR_TYPES, Asks, Match, Owner, Plain};
 use std::fmt::Write;
 
 pub(super) const MATCHES: &[Ext<Match>] = &[
@@ -216,12 +216,18 @@ fn owner(seen: &Seen, _: &Head) -> Match {
         let _ = write!(list, "{not} {label}{named}");
         let _ = write!(numeric, "{not} {label}{value}");
     }
-    Match::Plain(Plain {
+    let words = Plain {
         name: "owner".to_owned(),
         save,
         list: list.trim_start().to_owned(),
         numeric: numeric.trim_start().to_owned(),
-    })
+    };
+    let range = |id: &str| {
+        let given = seen.find(id)?;
+        ids(id, &given.text).map(|(from, to)| (from, to, given.invert))
+    };
+    let exists = seen.find("socket-exists").map(|g| g.invert);
+    Match::Worded(words, Asks::Owner(Owner { uid: range("uid-owner"), gid: range("gid-owner"), exists }))
 }
 
 const PHYSDEV: &[Opt] = &[

@@ -1,0 +1,144 @@
+//! What matches ask of packets whose words are kept as they were read ([`Match::Worded`](super::Match::Worded)).
+//!
+//! Follows: linux v6.12 `include/uapi/linux/netfilter/xt_connlimit.h`, `xt_hashlimit.h`, `xt_quota.h`, `xt_time.h`,
+//! `xt_tcpmss.h`, `xt_realm.h`, `xt_owner.h`.
+
+/// What is asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Asks {
+    /// `-m connlimit`.
+    Connlimit(Connlimit),
+    /// `-m hashlimit`.
+    Hashlimit(Hashlimit),
+    /// `-m quota`.
+    Quota {
+        /// Bytes of IP packets that fit.
+        bytes: u64,
+        /// `!`.
+        invert: bool,
+    },
+    /// `-m time`.
+    Time(Times),
+    /// `-m tcpmss`: the size that a SYN offers.
+    Mss {
+        /// First and last, bytes.
+        range: (u16, u16),
+        /// `!`.
+        invert: bool,
+    },
+    /// `-m realm`.
+    Realm {
+        /// Realms of the route: the source's above 16 bits.
+        id: u32,
+        /// Bits of them that count.
+        mask: u32,
+        /// `!`.
+        invert: bool,
+    },
+    /// `-m owner`.
+    Owner(Owner),
+    /// `-m helper`.
+    Helper {
+        /// `!`.
+        invert: bool,
+    },
+}
+
+/// `-m owner`: each with its `!`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Owner {
+    /// `--uid-owner`: first and last.
+    pub uid: Option<(u32, u32, bool)>,
+    /// `--gid-owner`.
+    pub gid: Option<(u32, u32, bool)>,
+    /// `--socket-exists`.
+    pub exists: Option<bool>,
+}
+
+/// `-m connlimit`: how many connections an address has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Connlimit {
+    /// So many.
+    pub limit: u32,
+    /// Whether it asks for no more than that.
+    pub upto: bool,
+    /// Bits of the address that count.
+    pub mask: u128,
+    /// Whether it is the destination's address.
+    pub dst: bool,
+}
+
+/// `-m hashlimit`: a rate for each of many senders, receivers or both. What is in `table` is the table's, which rules of one name share: that of
+/// the first of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hashlimit {
+    /// `--hashlimit-name`.
+    pub name: String,
+    /// Whether it asks for what is above the rate.
+    pub above: bool,
+    /// Whether bytes are counted.
+    pub bytes: bool,
+    /// `--hashlimit-rate-match`: whether it counts in intervals and spends no credit.
+    pub rate_match: bool,
+    /// The table.
+    pub table: HashTable,
+}
+
+/// `struct hashlimit_cfg3`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HashTable {
+    /// Millionths of a second a packet; in bytes the cost of 16 of them.
+    pub avg: u64,
+    /// Packets; in bytes how often the credit is filled up.
+    pub burst: u64,
+    /// Whether `avg` is of bytes.
+    pub bytes: bool,
+    /// Bits of [`hash`].
+    pub mode: u8,
+    /// Bits of the source's address that count.
+    pub srcmask: u128,
+    /// Of the destination's.
+    pub dstmask: u128,
+    /// `--hashlimit-htable-size`; 0: by the machine's memory.
+    pub size: u32,
+    /// `--hashlimit-htable-max`; 0: eight times that.
+    pub max: u32,
+    /// `--hashlimit-htable-gcinterval`, ms.
+    pub gc_interval: u32,
+    /// `--hashlimit-htable-expire`, ms.
+    pub expire: u32,
+    /// `--hashlimit-rate-interval`, s; 0 without `--hashlimit-rate-match`.
+    pub interval: u32,
+}
+
+/// What of a packet says whose rate it is.
+pub mod hash {
+    /// `dstip`.
+    pub const DSTIP: u8 = 1;
+    /// `dstport`.
+    pub const DSTPORT: u8 = 2;
+    /// `srcip`.
+    pub const SRCIP: u8 = 4;
+    /// `srcport`.
+    pub const SRCPORT: u8 = 8;
+}
+
+/// `-m time`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Times {
+    /// First and last second since 1970.
+    pub date: (u32, u32),
+    /// First and last second of a day; the first may be greater.
+    pub day: (u32, u32),
+    /// Days of the month, a bit each from 1 on.
+    pub month: u32,
+    /// Days of the week, a bit each, Monday 1.
+    pub week: u32,
+    /// `--contiguous`: what is past midnight belongs to the day before.
+    pub contiguous: bool,
+}
+
+impl Times {
+    /// Every day of a month.
+    pub const EVERY_DAY: u32 = 0xffff_fffe;
+}

@@ -228,14 +228,11 @@ fn iptables_refuses(facts: &Facts, found: &mut Found) {
     for (at, step) in failing(facts).filter(|s| matches!(s.1.program(), "iptables" | "ip6tables")) {
         let stderr = &step.output.stderr;
         let hushed = facts.source.is_hushed(step.line) && step.has("-N");
-        if !takes_away(step)
-            && !hushed
-            && !stderr.contains("Couldn't load")
-            && !stderr.contains("not installed")
-            // Sets are made by ipset, which is not simulated.
-            && !(stderr.contains("Set ") && stderr.contains("doesn't exist"))
-            && !jumps_elsewhere(step)
-        {
+        // Sets are made by ipset, which is not simulated.
+        let sets = stderr.contains("Set ") && stderr.contains("doesn't exist");
+        let missing = stderr.contains("Couldn't load") || stderr.contains("not installed") || sets;
+        let excused = takes_away(step) || hushed || missing || jumps_elsewhere(step);
+        if !excused {
             refused(facts, found, at, step);
         }
     }

@@ -326,12 +326,21 @@ fn commands_are_found_in_files_that_are_no_scripts() {
     assert_eq!(place(".github/workflows/w.yml"), (6, 76));
     assert_eq!(place("README.md"), (5, 66));
     assert_eq!(place("lab.toml").0, 6);
+    write(
+        "fire.nft",
+        "flush ruleset\ntable inet t {\n  chain c { type filter hook input priority 0; }\n  chain d { accpet; }\n}\n",
+    );
+    let (status, text) = said(&folder, &["check", "--format", "gcc", "fire.nft"]);
+    assert!(
+        status == 2 && text.starts_with("fire.nft:4:13: error: ") && text.contains("[PS013]"),
+        "{status} {text}"
+    );
     // Of a folder what is written to be read by people is left out.
     let (status, text) = said(&folder, &["check", "."]);
     let named: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix("== ")).collect();
     assert_eq!(
         (status, named),
-        (1, vec![".github/workflows/w.yml", "Dockerfile", "shape.service"]),
+        (2, vec![".github/workflows/w.yml", "Dockerfile", "fire.nft", "shape.service"]),
         "{text}"
     );
     write("broken.toml", "[host");

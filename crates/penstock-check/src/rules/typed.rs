@@ -142,7 +142,7 @@ fn nft_refuses(facts: &Facts, found: &mut Found) {
         let takes_away =
             step.words.iter().any(|w| matches!(w.as_str(), "delete" | "flush" | "destroy" | "reset"));
         let shows = step.words.iter().any(|w| matches!(w.as_str(), "list" | "-c" | "--check"));
-        let elsewhere = ["not simulated", "No symbol type information", "No such file or directory: "];
+        let elsewhere = ["not simulated", "No such file or directory: "];
         let guessed = step.guessed.as_ref().is_some_and(|g| g.whole || g.deep);
         let expected = step.file == facts.name && facts.source.expects_failure(step.line);
         // Devices that chains are put on are the machine's.

@@ -80,7 +80,8 @@ fn is_script(name: &str, bytes: &[u8]) -> bool {
     // Units, Dockerfiles and YAML hold commands among other things; what a text shows is checked where it is named.
     let holds =
         !name.ends_with(".md") && !name.ends_with(".markdown") && penstock_check::holds_commands(name, &text);
-    shapes && (suffix || shebang || begins && !name.contains('.') || holds)
+    let nft = name.ends_with(".nft") || first.starts_with("#!") && first.contains("nft");
+    shapes && (suffix || shebang || begins && !name.contains('.') || holds) || nft && holds
 }
 
 /// Checks each on as many cores as there are; of an experiment the setups of all its machines. The answers are in the scripts' order.

@@ -6,6 +6,12 @@ use super::{Fault, Pos};
 /// Words that begin a statement, an expression or an object.
 const ALONE: &[&str] = &[
     "tproxy",
+    "quota",
+    "vlan",
+    "arp",
+    "sctp",
+    "ah",
+    "esp",
     "synproxy",
     "socket",
     "queue",
@@ -118,7 +124,7 @@ const PAIRS: &[(&str, &[&str])] = &[
     ("synproxy", &["name"]),
     ("log", &["group", "snaplen", "queue-threshold", "flags"]),
     ("flags", &["dormant", "owner", "timeout", "dynamic"]),
-    ("add", &["flowtable", "quota", "limit", "secmark", "synproxy", "ct"]),
+    ("add", &["counter", "flowtable", "quota", "limit", "secmark", "synproxy", "ct"]),
     (
         "list",
         &[
@@ -176,7 +182,8 @@ pub(super) fn named(tokens: &[(Token, Pos)], fault: Fault) -> Fault {
                 word(n - 1),
                 "table" | "chain" | "set" | "map" | "jump" | "goto" | "inet" | "ip" | "ip6"
             );
-        (ALONE.contains(&here) && !named && n + 2 > at).then(|| here.to_owned())
+        let raw = ["@th", "@nh", "@ll", "@ih"].contains(&here);
+        ((ALONE.contains(&here) || raw) && !named && n + 2 > at).then(|| here.to_owned())
     });
     match found {
         Some(what) => not_simulated(&what, fault.pos),
@@ -198,6 +205,9 @@ mod tests {
             ("tproxy to :1", "tproxy"),
             ("tcp dport 22 queue num 1", "queue"),
             ("limit name x", "limit name"),
+            ("quota over 500 mbytes drop", "quota"),
+            ("vlan id 5 accept", "vlan"),
+            ("@th,16,16 22 accept", "@th"),
             ("meta mark set jhash ip saddr mod 4 offset 1", "jhash"),
         ] {
             assert_eq!(said(rule), format!("nft {what}: not simulated"), "{rule}");

@@ -87,16 +87,26 @@ fn unit(lines: &[&str]) -> Vec<String> {
 /// to the beginning of the second.
 fn nft(lines: &[&str]) -> String {
     let mut out = vec![format!("nft -f - <<'{NFT_END}'")];
-    let first = lines.first().filter(|l| !l.trim().is_empty() && !l.trim_start().starts_with('#'));
-    for (n, line) in lines.iter().enumerate().skip(1) {
-        out.push(match first.filter(|_| n == 1) {
-            Some(first) => format!("{first} ; {line}"),
-            None => (*line).to_owned(),
-        });
+    // What firewall4 of OpenWrt takes into its table: chains, sets and maps without one around them.
+    let bare = |l: &&str| {
+        let mut words = l.split_whitespace();
+        let object = matches!(words.next(), Some("chain" | "set" | "map"));
+        let name = words.next().unwrap_or("");
+        object && (name.ends_with('{') || words.next() == Some("{"))
+    };
+    let inner = lines.iter().find(|l| bare(l) || l.trim_start().starts_with("table ")).is_some_and(bare);
+    let comment = |l: &&&str| l.trim().is_empty() || l.trim_start().starts_with('#');
+    let mut before = if inner { "table inet fw4 { ".to_owned() } else { String::new() };
+    if let Some(first) = lines.first().filter(|l| !comment(l)) {
+        before += &format!("{first} ; ");
     }
-    if lines.len() == 1 {
-        out.extend(first.map(|f| (*f).to_owned()));
+    for line in lines.iter().skip(1) {
+        out.push(std::mem::take(&mut before) + line);
     }
+    if !before.is_empty() {
+        out.push(before);
+    }
+    out.extend(inner.then(|| "}".to_owned()));
     out.push(NFT_END.to_owned());
     joined(out)
 }

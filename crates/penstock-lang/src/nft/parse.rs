@@ -44,23 +44,28 @@ impl Parser {
                 self.at += 1;
                 self.verb(&verb)
             }
-            "define" | "redefine" => {
-                self.at += 1;
-                let (name, _) = self.word()?;
-                self.sign("=", "'='")?;
-                let start = self.at;
-                let mut depth = 0;
-                while (depth > 0 || !matches!(self.peek(), Token::Newline)) && *self.peek() != Token::End {
-                    depth += i32::from(self.is_sign("{")) - i32::from(self.is_sign("}"));
-                    self.at += 1;
-                }
-                let value: Vec<_> =
-                    self.tokens[start..self.at].iter().filter(|t| t.0 != Token::Newline).cloned().collect();
-                self.defined.insert(name, value);
-                Ok(())
-            }
+            "define" | "redefine" => self.define(),
             _ => self.add("add"),
         }
+    }
+
+    /// `define NAME = …`: up to the end of the line, or of the braces.
+    fn define(&mut self) -> Parsed<()> {
+        self.at += 1;
+        let (name, _) = self.word()?;
+        self.sign("=", "'='")?;
+        let start = self.at;
+        let mut depth = 0;
+        while (depth > 0 || !(matches!(self.peek(), Token::Newline) || self.is_sign(";")))
+            && *self.peek() != Token::End
+        {
+            depth += i32::from(self.is_sign("{")) - i32::from(self.is_sign("}"));
+            self.at += 1;
+        }
+        let value: Vec<_> =
+            self.tokens[start..self.at].iter().filter(|t| t.0 != Token::Newline).cloned().collect();
+        self.defined.insert(name, value);
+        Ok(())
     }
 
     fn verb(&mut self, verb: &str) -> Parsed<()> {
@@ -143,15 +148,28 @@ impl Parser {
         }
         let at = self.out.len();
         self.out.push(Command::AddTable(name.clone(), create, None));
+        // What is defined within holds within.
+        let outer = self.defined.clone();
         loop {
             self.skip_ends();
             if self.take_sign("}") {
+                self.defined = outer;
+                // `nft_cmd_expand`: a rule may name a set that stands below it.
+                self.out[at + 1..].sort_by_key(|c| match c {
+                    Command::AddChain(..) => 0,
+                    Command::AddSet(..) => 1,
+                    _ => 2,
+                });
                 return Ok(());
             }
             let word = match self.peek() {
                 Token::Word(w) => w.clone(),
                 _ => return self.unexpected("'}'"),
             };
+            if matches!(word.as_str(), "define" | "redefine") {
+                self.define()?;
+                continue;
+            }
             self.at += 1;
             match word.as_str() {
                 "comment" => {
@@ -194,9 +212,11 @@ impl Parser {
             return Ok(());
         }
         let (mut base, mut comment): (Option<Base>, Option<String>) = (None, None);
+        let outer = self.defined.clone();
         loop {
             self.skip_ends();
             if self.take_sign("}") {
+                self.defined = outer;
                 break;
             }
             if self.take_word("type") {
@@ -212,6 +232,8 @@ impl Parser {
                 if let Some(base) = &mut base {
                     base.drop = drop;
                 }
+            } else if self.is_word("define") || self.is_word("redefine") {
+                self.define()?;
             } else if self.is_word("comment") && matches!(self.peek_after(), Token::Quoted(_)) {
                 self.at += 1;
                 comment = Some(self.comment()?);
@@ -509,5 +531,29 @@ impl Parser {
         };
         self.out.push(command);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_come_before_the_rules_that_name_them_and_definitions_hold_within() {
+        let text = "table inet t {\n define lan = { eth1, br-lan }\n chain c {\n  iifname $lan goto d\n  th dport @s accept\n }\n \
+                    chain d {\n  define x = 5; meta mark set $x\n }\n set s { type inet_service; }\n}\n";
+        let all = parse(text).unwrap();
+        let kinds: Vec<u8> = all
+            .iter()
+            .map(|c| match c {
+                Command::AddTable(..) => 0,
+                Command::AddChain(..) => 1,
+                Command::AddSet(..) => 2,
+                Command::AddRule(..) => 3,
+                _ => 9,
+            })
+            .collect();
+        assert_eq!(kinds, [0, 1, 1, 2, 3, 3, 3]);
+        assert!(parse(&format!("{text}add rule inet t c iifname $lan accept")).is_err());
     }
 }

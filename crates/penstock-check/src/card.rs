@@ -1,5 +1,5 @@
 //! What a card or a file on the machine that a script is for may have, and the machine here does not: offloads, clocks of cards, compiled eBPF.
-//! Such a command is no mistake. It is carried out as software does it, and where there is nothing to do it with, what it does is unknown.
+//! Such a command is right. It runs as software would do it; where nothing here can do it, what it does to packets is unknown.
 
 /// The command as software carries it out, where the kernel refused it for what the card cannot do; `None` where that was not the reason.
 pub(crate) fn in_software(words: &[String], stderr: &str) -> Option<Vec<String>> {

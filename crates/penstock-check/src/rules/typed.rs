@@ -3,12 +3,13 @@
 use crate::facts::Facts;
 use crate::finding::{Edit, Found, Level, Rule, Say};
 use crate::source::Form;
+use crate::syntax::tokens;
 
 pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS010",
-        "no blank behind `[`",
-        "`[` is a program like any other, and its name ends at a blank. `[$A = b ]` runs a program by the name of `[` and the variable's value; there is none, \
+        "no space after `[`",
+        "`[` is a program like any other, and its name ends at a space. `[$A = b ]` runs a program by the name of `[` and the variable's value; there is none, \
          the condition is false, and what stands behind it is never done.",
         bracket,
     ),
@@ -49,7 +50,7 @@ fn bracket(facts: &Facts, found: &mut Found) {
         let column = text[..at].chars().count() as u32 + 1;
         let fix = format!("{}[ {}", &text[..at], &text[at + 1..]);
         let say = Say::new(
-            "no blank behind `[`: this is no test",
+            "a space is missing after `[`, so the shell makes no test",
             "The shell looks for a program whose name begins with `[`.",
             fix.trim(),
         );
@@ -75,6 +76,10 @@ fn spaced(facts: &Facts, found: &mut Found) {
     if facts.source.form != Form::Script {
         return;
     }
+    // What stands in quotes or in a here-document is nobody's command.
+    let whole = facts.source.lines.join("\n");
+    let all = tokens(&whole, 0, whole.len(), 1);
+    let stands = |line: u32, word: &str| all.iter().any(|t| t.line == line && whole[t.start..t.end] == *word);
     for (at, text) in facts.source.lines.iter().enumerate().filter(|l| l.1.contains('=')) {
         let line = at as u32 + 1;
         let Some((name, value, from, to)) = meant(text) else { continue };
@@ -86,7 +91,7 @@ fn spaced(facts: &Facts, found: &mut Found) {
         let program = match ran {
             Some((program, _)) => program.as_str(),
             // An empty variable and a word that is a device, a rate or an address and no program.
-            None if number && text[from + name.len()..].starts_with("= ") => run,
+            None if number && stands(line, &format!("{name}=")) => run,
             None => continue,
         };
         let places = |n: usize| text[..n].chars().count() as u32;

@@ -6,6 +6,8 @@
 mod reader;
 mod tokens;
 
+pub(crate) use tokens::tokens;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a command stands in.

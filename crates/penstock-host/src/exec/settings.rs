@@ -6,6 +6,7 @@
 //! less follows than on Linux. `default.forwarding` is the machine's.
 
 pub(crate) mod keys;
+mod more;
 
 use self::keys::{CONF, CONF6, Follows, KEYS};
 use super::{Files, Ran};
@@ -60,14 +61,19 @@ fn long(text: &str) -> Option<i64> {
 
 impl Host {
     /// All keys of `/proc/sys` in order.
-    pub(crate) fn setting_keys(&self) -> Vec<String> {
+    pub fn setting_keys(&self) -> Vec<String> {
         let names = ["all", "default"].into_iter().chain(self.devices.iter().map(|d| d.name.as_str()));
         let conf = names.flat_map(|name| {
             let four = CONF.iter().map(move |(k, ..)| format!("net.ipv4.conf.{name}.{k}"));
-            four.chain(CONF6.iter().map(move |(k, ..)| format!("net.ipv6.conf.{name}.{k}")))
+            let six = CONF6.iter().chain(more::MORE_CONF6);
+            four.chain(more::MORE_CONF.iter().map(move |(k, ..)| format!("net.ipv4.conf.{name}.{k}")))
+                .chain(six.map(move |(k, ..)| format!("net.ipv6.conf.{name}.{k}")))
+                .chain(more::NEIGH.iter().map(move |(k, ..)| format!("net.ipv4.neigh.{name}.{k}")))
+                .chain(more::NEIGH.iter().map(move |(k, ..)| format!("net.ipv6.neigh.{name}.{k}")))
         });
         let tracking = conntrack::settings::KEYS.iter().copied();
-        let fixed = KEYS.iter().map(|(key, ..)| *key).chain(tracking);
+        let rest = more::MORE.iter().map(|(key, ..)| *key).chain(more::ELSEWHERE.iter().map(|(key, _)| *key));
+        let fixed = KEYS.iter().map(|(key, ..)| *key).chain(tracking).chain(rest);
         let mut keys: Vec<String> = fixed.map(str::to_owned).chain(conf).collect();
         keys.retain(|key| self.setting(key).is_some());
         keys.sort();
@@ -114,10 +120,17 @@ impl Host {
     }
     /// What a key that is kept as text begins with; `None` for a key there is not.
     fn begins(&self, key: &str) -> Option<&'static str> {
-        for (folder, conf) in [("net.ipv4.conf.", CONF), ("net.ipv6.conf.", CONF6)] {
+        let folders = [
+            ("net.ipv4.conf.", CONF, more::MORE_CONF),
+            ("net.ipv6.conf.", CONF6, more::MORE_CONF6),
+            ("net.ipv4.neigh.", more::NEIGH, &[]),
+            ("net.ipv6.neigh.", more::NEIGH, &[]),
+        ];
+        for (folder, own, more) in folders {
             if let Some((name, attribute)) = key.strip_prefix(folder).and_then(|rest| rest.rsplit_once('.')) {
-                let known = matches!(name, "all" | "default") || self.devices.iter().any(|d| d.name == name);
-                return conf.iter().find(|c| known && c.0 == attribute).map(|c| c.1);
+                let all = name == "all" && folder.ends_with("conf.");
+                let known = all || name == "default" || self.devices.iter().any(|d| d.name == name);
+                return own.iter().chain(more).find(|c| known && c.0 == attribute).map(|c| c.1);
             }
         }
         let late = matches!(
@@ -133,7 +146,8 @@ impl Host {
         if late && self.kernel == Kernel::V2_6_35 {
             return None;
         }
-        KEYS.iter().find(|k| k.0 == key).map(|k| k.1)
+        let own = KEYS.iter().find(|k| k.0 == key).or_else(|| more::find(key)).map(|k| k.1);
+        own.or_else(|| more::elsewhere(key))
     }
 
     pub(crate) fn set_setting(&mut self, key: &str, value: &str) -> Result<(), Refusal> {
@@ -195,6 +209,12 @@ impl Host {
             _ => {
                 let begins = self.begins(key).ok_or("No such file or directory")?;
                 let parts: Vec<&str> = value.split_whitespace().collect();
+                // What begins with text takes text.
+                let is_text = |b: &str| b.split('\t').any(|part| part.parse::<u64>().is_err());
+                if more::elsewhere(key).is_some() || more::find(key).is_some_and(|k| is_text(k.1)) {
+                    self.sysctl.kept.insert(key.to_owned(), parts.join(" "));
+                    return Ok(());
+                }
                 let numbers: Option<Vec<i64>> = parts.iter().map(|p| long(p)).collect();
                 //= linux v6.12 net/core/sysctl_net_core.c: from SYSCTL_ZERO to SYSCTL_ONE
                 if key == "net.core.txrehash" && !matches!(parts[..], ["0" | "1"]) {

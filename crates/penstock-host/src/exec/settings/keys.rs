@@ -2,6 +2,7 @@
 //!
 //! Follows: linux v6.12 Documentation/networking/ip-sysctl.rst, Documentation/admin-guide/sysctl/net.rst.
 
+use super::more;
 use Follows::{As, Moot, Not};
 
 /// What follows from a value that is not the one a key begins with.
@@ -141,10 +142,23 @@ pub fn unfollowed() -> impl Iterator<Item = (String, bool, &'static str)> {
     let own = KEYS.iter().map(|&(key, _, follows)| (key.to_owned(), follows));
     let four = CONF.iter().map(|&(key, _, follows)| (format!("net.ipv4.conf.NAME.{key}"), follows));
     let six = CONF6.iter().map(|&(key, _, follows)| (format!("net.ipv6.conf.NAME.{key}"), follows));
-    own.chain(four).chain(six).filter_map(|(key, follows)| match follows {
-        As => None,
-        Moot(why) => Some((key, false, why)),
-        Not(what) => Some((key, true, what)),
+    let rest = more::MORE.iter().map(|&(key, _, follows)| (key.to_owned(), follows));
+    let below = [
+        ("net.ipv4.conf", more::MORE_CONF),
+        ("net.ipv6.conf", more::MORE_CONF6),
+        ("net.ipv4.neigh", more::NEIGH),
+        ("net.ipv6.neigh", more::NEIGH),
+    ];
+    let below = below.into_iter().flat_map(|(folder, table)| {
+        table.iter().map(move |&(key, _, follows)| (format!("{folder}.NAME.{key}"), follows))
+    });
+    let elsewhere = more::ELSEWHERE.iter().map(|&(key, _)| (key.to_owned(), Moot(more::NO_NETWORK)));
+    own.chain(four).chain(six).chain(rest).chain(below).chain(elsewhere).filter_map(|(key, follows)| {
+        match follows {
+            As => None,
+            Moot(why) => Some((key, false, why)),
+            Not(what) => Some((key, true, what)),
+        }
     })
 }
 
@@ -152,8 +166,10 @@ pub fn unfollowed() -> impl Iterator<Item = (String, bool, &'static str)> {
 pub(super) fn follows(key: &str) -> Option<Follows> {
     for (folder, conf) in [("net.ipv4.conf.", CONF), ("net.ipv6.conf.", CONF6)] {
         if let Some((_, attribute)) = key.strip_prefix(folder).and_then(|rest| rest.rsplit_once('.')) {
-            return conf.iter().find(|c| c.0 == attribute).map(|c| c.2);
+            if let Some(own) = conf.iter().find(|c| c.0 == attribute) {
+                return Some(own.2);
+            }
         }
     }
-    KEYS.iter().find(|k| k.0 == key).map(|k| k.2)
+    KEYS.iter().find(|k| k.0 == key).or_else(|| more::find(key)).map(|k| k.2)
 }

@@ -71,6 +71,8 @@ pub struct Tree {
     blocks: Blocks,
     /// What packets are hashed with to choose a transmit queue; drawn with the first that needs it.
     queue_key: Option<Key>,
+    /// The queues that the one processor sends on, where `xps_cpus` says so, in the order of the writes.
+    xps: Vec<u16>,
     places: BTreeMap<Handle, Place>,
     sequence: u64,
     auto_handle: u32,
@@ -105,6 +107,7 @@ impl Tree {
             ingress_queue: false,
             blocks: Blocks::new(),
             queue_key: None,
+            xps: Vec::new(),
             no_queue,
             default: &sch::pfifo_fast::SPEC,
             up: false,
@@ -285,8 +288,8 @@ impl Tree {
             packet.rare_mut().gso = Some(Gso { dodgy: false, ..gso });
         }
     }
-    /// `netdev_core_pick_tx` without XPS: the queue that a filter at the egress hook has chosen, else one by the packet's hash
-    /// (`skb_tx_hash`), among those of its traffic class where there are any.
+    /// `netdev_core_pick_tx`: the queue that a filter at the egress hook has chosen, else one of those of XPS (`get_xps_queue`), else one by the
+    /// packet's hash (`skb_tx_hash`); the last two among those of its traffic class where there are any.
     fn choose_queue(&mut self, skb: &mut Skb, cx: &mut Cx<'_>) {
         let queues = self.device.tx_queues;
         let mut hash = |skb: &mut Skb| {
@@ -302,8 +305,19 @@ impl Tree {
             (false, ..) => {
                 let of_class = self.root.qdisc().queues_of(skb.priority).filter(|&(_, count)| count > 0);
                 let (first, count) = of_class.unwrap_or((0, queues as u16));
-                let by_hash = |hash: u32| (u64::from(hash) * u64::from(count)) >> 32;
-                u32::from(first) + if count > 1 { by_hash(hash(skb)) as u32 } else { 0 }
+                // reciprocal_scale
+                let scaled = |hash: u32, count: usize| ((u64::from(hash) * count as u64) >> 32) as usize;
+                let of_xps = || self.xps.iter().filter(|q| (first..first + count).contains(q));
+                match of_xps().count() {
+                    0 if count > 1 => u32::from(first) + scaled(hash(skb), usize::from(count)) as u32,
+                    0 => u32::from(first),
+                    // The hash is only drawn where it decides.
+                    1 => of_xps().next().map_or(0, |&q| u32::from(q)),
+                    several => {
+                        let at = scaled(hash(skb), several);
+                        of_xps().nth(at).map_or(0, |&q| u32::from(q))
+                    }
+                }
             }
         };
         //= linux v6.12 include/linux/netdevice.h netdev_cap_txqueue
@@ -410,6 +424,17 @@ impl Tree {
         self.root.reset(cx);
         self.put_root(Node::new(&init, made));
         Ok(())
+    }
+    /// Whether the one processor of a host sends on a queue: `/sys/class/net/DEV/queues/tx-N/xps_cpus`.
+    //= linux v6.12 net/core/dev.c __netif_set_xps_queue
+    pub fn set_xps(&mut self, queue: u16, on: bool) {
+        match self.xps.iter().position(|&q| q == queue) {
+            None if on => self.xps.push(queue),
+            Some(at) if !on => {
+                self.xps.swap_remove(at);
+            }
+            _ => {}
+        }
     }
     /// Whether one qdisc stands before several transmit queues.
     pub fn shares_queues(&self) -> bool {

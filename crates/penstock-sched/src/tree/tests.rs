@@ -71,3 +71,32 @@ fn a_change_that_makes_the_inner_qdisc_anew_frees_its_handle() {
     }
     assert_eq!(shown(&tree), ["sfb 1: root 2", "pfifo 11: 1:1 1"]);
 }
+
+/// `get_xps_queue`: one queue takes all, of several the hash takes one, of none it takes one of the device's.
+#[test]
+fn the_processors_queues_are_chosen_among() {
+    let mut bench = Bench::new();
+    let mut tree = Tree::new(Device { tx_queues: 4, ..device(Kernel::V6_12) });
+    let mut chosen = |tree: &mut Tree| {
+        let mut found = std::collections::BTreeSet::new();
+        for seq in 0..64u16 {
+            let mut p = packet(u64::from(seq), 100);
+            p.l4 = penstock_packet::L4::Udp(penstock_packet::Udp { sport: 1000 + seq, dport: 2000 });
+            tree.enqueue(p, &mut bench.cx(0));
+            while let Some(p) = tree.dequeue(&mut bench.cx(0)) {
+                found.insert(p.rare().queue_mapping);
+            }
+        }
+        found.into_iter().collect::<Vec<u16>>()
+    };
+    assert_eq!(chosen(&mut tree), [0, 1, 2, 3]);
+    tree.set_xps(2, true);
+    assert_eq!(chosen(&mut tree), [2]);
+    tree.set_xps(0, true);
+    tree.set_xps(0, true);
+    assert_eq!(chosen(&mut tree), [0, 2]);
+    tree.set_xps(2, false);
+    assert_eq!(chosen(&mut tree), [0]);
+    tree.set_xps(0, false);
+    assert_eq!(chosen(&mut tree), [0, 1, 2, 3]);
+}

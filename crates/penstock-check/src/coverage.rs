@@ -17,6 +17,8 @@ pub struct Coverage {
     pub missed: Vec<Missed>,
     /// Programs that are not simulated, with the lines of their calls: taken to end well.
     pub unknown: BTreeSet<(String, u32)>,
+    /// What of network programs is not simulated, with the lines of the commands: taken to end well.
+    pub parts: BTreeSet<(String, u32)>,
     /// How often the script was run.
     pub runs: usize,
 }
@@ -108,9 +110,10 @@ impl Coverage {
         if !self.is_whole() && self.runs >= crate::explore::RUNS {
             out += &format!("  the script was run {} times, which is the most\n", self.runs);
         }
-        if !self.unknown.is_empty() {
+        if !self.unknown.is_empty() || !self.parts.is_empty() {
             let mut names: Vec<(&str, u32)> = Vec::new();
-            for (name, line) in self.unknown.iter().filter(|u| !u.0.contains(' ')) {
+            let programs = self.unknown.iter().filter(|u| !u.0.contains(' '));
+            for (name, line) in programs.chain(&self.parts) {
                 if names.last().is_none_or(|n| n.0 != name) {
                     names.push((name, *line));
                 }
@@ -131,7 +134,7 @@ impl Coverage {
         json!({
             "commands": self.commands, "looked_at": self.looked_at, "runs": self.runs,
             "not_reached": self.missed.iter().map(missed).collect::<Vec<_>>(),
-            "not_simulated": self.unknown.iter().map(unknown).collect::<Vec<_>>(),
+            "not_simulated": self.unknown.iter().chain(&self.parts).map(unknown).collect::<Vec<_>>(),
         })
     }
 }

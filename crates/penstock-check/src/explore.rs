@@ -114,6 +114,8 @@ pub(crate) fn explore(script: &Script, settings: &Settings) -> Explored {
     }
     for facts in std::iter::once(&facts).chain(&others) {
         coverage.unknown.extend(facts.unknown.iter().cloned());
+        let parts = facts.steps.iter().filter_map(|s| Some((s.unsimulated.clone()?, s.line)));
+        coverage.parts.extend(parts);
     }
     Explored { facts, others, coverage }
 }

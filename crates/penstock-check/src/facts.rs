@@ -30,6 +30,8 @@ pub struct Step {
     pub calls: Vec<u32>,
     /// What its unknown words were given, where it has some.
     pub guessed: Option<crate::unknown::Guessed>,
+    /// What of it Linux would have carried out and the machine here does not: it is taken to have ended well.
+    pub unsimulated: Option<String>,
 }
 
 /// What a command asks for.
@@ -56,6 +58,7 @@ impl Step {
             what: What::Other,
             calls: Vec::new(),
             guessed: None,
+            unsimulated: None,
         }
     }
     /// Whether it was carried out.

@@ -102,6 +102,7 @@ pub fn examine(script: &Script, settings: &Settings) -> Answer {
         whole.runs += of.runs;
         whole.missed.extend(of.missed);
         whole.unknown.extend(of.unknown);
+        whole.parts.extend(of.parts);
     }
     all.findings.sort();
     // What stands around a command is not the script's: nothing is put before a line.

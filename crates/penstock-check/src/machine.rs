@@ -227,6 +227,10 @@ impl Watched<'_> {
         {
             (output, what) = (done, instead);
         }
+        let unsimulated = self.unsimulated(words, &mut output);
+        if unsimulated.is_some() {
+            output = Output { stdout: self.unknown.clone().unwrap_or_default() + "\n", ..Output::default() };
+        }
         let at = self.log.borrow().len() + self.pending.borrow().len();
         if output.status == 0 {
             if let What::Tc(commands) = &what {
@@ -236,9 +240,32 @@ impl Watched<'_> {
             }
         }
         let guessed = self.guessed.clone();
-        let step = Step { words: words.to_vec(), output: output.clone(), what, guessed, ..Step::new() };
+        let step =
+            Step { words: words.to_vec(), output: output.clone(), what, guessed, unsimulated, ..Step::new() };
         self.pending.borrow_mut().push((step, inner));
         output
+    }
+
+    /// What of a command Linux would have carried out and the machine here does not.
+    fn unsimulated(&self, words: &[String], refused: &mut Output) -> Option<String> {
+        if let Some(what) = refused.unsimulated() {
+            return Some(what.rsplit(": ").next().unwrap_or(what).to_owned());
+        }
+        let program = words.first()?.rsplit('/').next()?;
+        let name = words.iter().skip(1).find(|w| !w.starts_with('-'))?;
+        if let Some(key) = crate::rules::setting_missed(program, refused) {
+            let meant = crate::rules::setting_meant(self.seen(), &key);
+            return match meant {
+                None => Some(key),
+                Some(meant) => {
+                    refused.diagnostics = vec![Diagnostic::error(key).help(meant)];
+                    None
+                }
+            };
+        }
+        // A driver that the script's own machine has; those of queues are known here.
+        let of_queues = ["sch_", "cls_", "act_", "em_"].iter().any(|p| name.starts_with(p));
+        (program == "modprobe" && refused.status != 0 && !of_queues).then(|| format!("modprobe {name}"))
     }
 
     /// What becomes of a command that was refused for what a card or a file of the script's own machine may have.

@@ -87,6 +87,7 @@ pub(crate) fn added(words: &[String]) -> Option<String> {
             None
         }
         "brctl" if words.get(1)? == "addbr" => words.get(2).cloned(),
+        "tunctl" => words.iter().position(|w| w == "-t").and_then(|at| words.get(at + 1)).cloned(),
         "vconfig" if words.get(1)? == "add" => Some(format!("{}.{}", words.get(2)?, words.get(3)?)),
         _ => None,
     }

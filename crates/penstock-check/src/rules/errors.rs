@@ -34,7 +34,7 @@ pub const RULES: &[Rule] = &[
         code: "PS004",
         severity: Level::Error,
         about: "ip refuses the command",
-        why: "A device that is not there cannot be set up, and what follows on it is refused too. The message is ip's own.",
+        why: "ip cannot read the words, or there is no such device: nothing is changed, and what follows on it is refused too. The message is ip's own.",
         find: ip_refuses,
     },
     Rule {
@@ -239,12 +239,47 @@ fn iptables_refuses(facts: &Facts, found: &mut Found) {
 }
 
 fn ip_refuses(facts: &Facts, found: &mut Found) {
-    for (at, step) in failing(facts).filter(|s| s.1.program() == "ip") {
+    for (at, step) in failing(facts).filter(|s| matches!(s.1.program(), "ip" | "bridge")) {
         let stderr = &step.output.stderr;
         let takes_away = step.has("del") || step.has("delete") || step.has("flush") || step.has("show");
-        if !takes_away && stderr.contains("Cannot find device") && !facts.source.is_hushed(step.line) {
+        let missing =
+            !takes_away && stderr.contains("Cannot find device") && !facts.source.is_hushed(step.line);
+        if missing || by_ip(step) {
             refused(facts, found, at, step);
         }
+    }
+}
+
+/// Whether ip refuses the words for themselves, whatever the machine has.
+fn by_ip(step: &Step) -> bool {
+    let said = step.output.stderr.lines().next().unwrap_or("");
+    // What hangs on the machine: its devices, namespaces and users, the names in its /etc/iproute2.
+    let of_machine = [
+        "Cannot find device",
+        "does not exist",
+        "namespace",
+        "failed:",
+        "Cannot open",
+        "invalid user",
+        "invalid group",
+        "ioctl(",
+        "table",
+        "realm",
+        "protocol\" value",
+        "scope",
+        "group",
+        "TOS",
+        "tos",
+        "Invalid \"netns\"",
+        "not known here",
+        "not understood here",
+        "only of vxlan devices here",
+        "RTNETLINK answers",
+    ];
+    let bounds = ["mtu less than device", "mtu greater than device", "Invalid VLAN id"];
+    match step.output.status {
+        2 => bounds.iter().any(|b| said.contains(b)),
+        _ => !said.starts_with("Usage:") && !of_machine.iter().any(|w| said.contains(w)),
     }
 }
 

@@ -26,6 +26,7 @@ mod queues;
 mod rates;
 mod removed;
 mod service;
+mod settings;
 mod shadow;
 mod six;
 mod sizes;
@@ -37,13 +38,15 @@ mod units;
 
 use crate::finding::Rule;
 pub(crate) use errors::gives_up;
+pub(crate) use settings::{meant as setting_meant, missed as setting_missed};
 
 /// The tables, in the order of their codes.
-const TABLES: [&[Rule]; 35] = [
+const TABLES: [&[Rule]; 36] = [
     errors::RULES,
     removed::RULES,
     cause::RULES,
     typed::RULES,
+    settings::RULES,
     rates::RULES,
     units::RULES,
     htb::RULES,

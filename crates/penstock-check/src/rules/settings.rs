@@ -1,0 +1,114 @@
+//! PS014: what sysctl, a file of `/proc/sys` or ethtool does not take.
+
+use crate::facts::{Facts, Step};
+use crate::finding::{Found, Level, Rule, Say};
+use penstock_host::Host;
+
+pub const RULES: &[Rule] = &[Rule {
+    code: "PS014",
+    severity: Level::Error,
+    about: "sysctl or ethtool refuses the command",
+    why: "The setting stays as it was. A key of /proc/sys that there is not is mostly a slip of the pen, or one that Linux has given up (`tcp_tw_recycle`, \
+          `ip_conntrack_max`). The message is the program's own.",
+    find: refused,
+}];
+
+/// Keys that Linux had and has not any more, with what came of them.
+const GONE: [(&str, &str); 7] = [
+    (
+        "net.ipv4.tcp_tw_recycle",
+        "Linux 4.12 took it out, since it breaks connections from behind NAT: leave it out",
+    ),
+    ("net.ipv4.ip_conntrack_max", "it is net.netfilter.nf_conntrack_max today"),
+    ("net.ipv4.netfilter.ip_conntrack_max", "it is net.netfilter.nf_conntrack_max today"),
+    (
+        "net.ipv4.netfilter.ip_conntrack_tcp_timeout_established",
+        "it is net.netfilter.nf_conntrack_tcp_timeout_established today",
+    ),
+    ("net.ipv4.tcp_vegas_cong_avoid", "it is the congestion control vegas today"),
+    ("net.ipv4.tcp_westwood", "it is the congestion control westwood today"),
+    ("net.ipv4.tcp_bic", "it is the congestion control bic today"),
+];
+
+/// The key of `/proc/sys`, or the file of `/sys`, that a refused command did not find.
+pub(crate) fn missed(program: &str, refused: &penstock_host::Output) -> Option<String> {
+    let line = refused.stderr.lines().find(|l| l.ends_with(": No such file or directory"))?;
+    let path = match program {
+        "sysctl" => line.split("cannot stat ").nth(1)?,
+        "cat" | "tee" => line.split_once(": ")?.1,
+        _ => return None,
+    };
+    let path = path.strip_suffix(": No such file or directory")?.trim_matches('\'');
+    match path.strip_prefix("/proc/sys/") {
+        Some(key) => Some(key.replace('/', ".")),
+        None => ["/sys/module/", "/sys/kernel/", "/sys/block/", "/proc/irq/"]
+            .iter()
+            .any(|folder| path.starts_with(folder))
+            .then(|| path.to_owned()),
+    }
+}
+
+/// The key of this machine that a mistyped one was meant to be: one or two letters away.
+pub(crate) fn meant(host: &Host, key: &str) -> Option<String> {
+    if GONE.iter().any(|g| g.0 == key) {
+        return Some(String::new());
+    }
+    let near = |known: &String| {
+        let far = strsim::damerau_levenshtein(known, key);
+        (far <= 2 && known.len() > 8).then_some(far)
+    };
+    let keys = host.setting_keys();
+    let found = keys.iter().filter_map(|k| Some((near(k)?, k))).min();
+    // `net.ipv4.conf.eth1.forwarding` is another device's, not a slip.
+    let device = |key: &str| {
+        let rest = key.strip_prefix("net.ipv4.").or(key.strip_prefix("net.ipv6."))?;
+        let rest = rest.strip_prefix("conf.").or(rest.strip_prefix("neigh."))?;
+        Some(rest.rsplit_once('.')?.0.to_owned())
+    };
+    found.filter(|(_, k)| device(k) == device(key)).map(|f| f.1.clone())
+}
+
+fn refused(facts: &Facts, found: &mut Found) {
+    let failing = facts.steps.iter().enumerate().filter(|s| !s.1.ok() && s.1.guessed.is_none());
+    for (at, step) in failing {
+        let expected = step.file == facts.name && facts.source.expects_failure(step.line);
+        if expected {
+            continue;
+        }
+        match step.program() {
+            "sysctl" | "cat" | "tee" => setting(found, at, step),
+            "ethtool" => card(found, at, step),
+            _ => {}
+        }
+    }
+}
+
+fn setting(found: &mut Found, at: usize, step: &Step) {
+    let stderr = &step.output.stderr;
+    if let Some(key) = missed(step.program(), &step.output) {
+        let gone = GONE.iter().find(|g| g.0 == key);
+        let meant = step.output.diagnostics.first().map(|d| d.help.clone()).unwrap_or_default();
+        let (reason, fix) = match gone {
+            Some((_, instead)) => (format!("`{key}` is not there any more; {instead}."), String::new()),
+            None if meant.is_empty() => return,
+            None => ("There is no such setting.".to_owned(), meant.clone()),
+        };
+        found.at(at, &key, Say::new(format!("{key}: no such key of /proc/sys"), reason, fix));
+    } else if let Some(line) = stderr.lines().find(|l| l.ends_with(": Invalid argument")) {
+        let word = step.words.iter().skip(1).find(|w| w.contains('=')).cloned().unwrap_or_default();
+        let reason = "The kernel does not take this value: mostly it is one number, or one of few.";
+        found.at(at, &word, Say::new(line.to_owned(), reason, String::new()));
+    }
+}
+
+fn card(found: &mut Found, at: usize, step: &Step) {
+    let line = step.output.stderr.lines().next().unwrap_or("");
+    // What its parser says hangs on no card.
+    if !line.starts_with("ethtool (") && !line.starts_with("ethtool: bad command") {
+        return;
+    }
+    let quoted = line.split('\'').nth(1).unwrap_or("");
+    let word = step.words.iter().find(|w| *w == quoted).cloned().unwrap_or_default();
+    let help = step.output.diagnostics.first().map(|d| d.help.clone()).unwrap_or_default();
+    found.at(at, &word, Say::new(line.to_owned(), format!("`{}` is refused.", step.text()), help));
+}

@@ -206,6 +206,8 @@ pub struct NetDevice {
     pub speed_mbit: Option<u32>,
     /// Offloads and the like that `ethtool -K` has set.
     pub features: BTreeMap<String, bool>,
+    /// Files below `/sys/class/net/NAME` that were written and change nothing here, with what they hold.
+    pub(crate) kept: BTreeMap<String, String>,
     /// Whether a bridge that is up has ever had a port.
     pub(crate) had_ports: bool,
     /// What the packet scheduler measures time with.
@@ -226,6 +228,8 @@ pub const ALLMULTI: u32 = 0x200;
 pub const MULTICAST: u32 = 0x1000;
 /// `IFF_NOARP`.
 pub const NOARP: u32 = 0x80;
+/// `IFF_POINTOPOINT`.
+pub const POINTOPOINT: u32 = 0x10;
 /// `IFF_BROADCAST`.
 pub const BROADCAST: u32 = 0x2;
 /// `IFF_MASTER`.
@@ -266,7 +270,8 @@ impl NetDevice {
             up: false,
             loopback,
             // A veth has its peer to send to once both are up.
-            cardless: matches!(class.kind, "ifb" | "vlan" | "bridge" | "veth") || class.is_tunnel(),
+            cardless: matches!(class.kind, "ifb" | "vlan" | "bridge" | "veth" | "tun" | "tap")
+                || class.is_tunnel(),
             bridged: false,
             vlan: None,
             bridge: (class.kind == "bridge").then(|| Box::new(Bridge::new())),
@@ -292,6 +297,7 @@ impl NetDevice {
             queues: (1, 1),
             speed_mbit: None,
             features: BTreeMap::new(),
+            kept: BTreeMap::new(),
             had_ports: false,
             forwarding: None,
             rp_filter: 0,

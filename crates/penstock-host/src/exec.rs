@@ -14,6 +14,7 @@ mod nettools;
 mod programs;
 mod settings;
 mod tc;
+pub(crate) mod vlantools;
 
 pub use files::{FileError, Files, NoFiles};
 pub use programs::{PROGRAMS, Program, Reach};
@@ -26,6 +27,13 @@ use penstock_model::{Diagnostic, Time};
 /// A program's outcome before it is placed: standard output, standard error, status, findings.
 pub(crate) type Ran = Output;
 
+/// Commands of Linux that this machine refuses as not simulated, with what to do instead.
+pub fn not_here() -> Vec<(String, &'static str)> {
+    let objects = penstock_lang::ip::ELSEWHERE.iter().map(|(name, instead)| (format!("ip {name}"), *instead));
+    let kinds = ip::kinds_elsewhere().map(|(kind, instead)| (format!("ip link add … type {kind}"), instead));
+    objects.chain(kinds).chain(ethtool::asked::not_here()).collect()
+}
+
 impl Output {
     pub(crate) fn say(stdout: impl Into<String>) -> Output {
         Output { stdout: stdout.into(), ..Output::default() }
@@ -36,6 +44,15 @@ impl Output {
         let message = stderr.lines().next().unwrap_or("").to_owned();
         let diagnostics = vec![Diagnostic::error(message).help(help)];
         Output { stdout: String::new(), stderr, status, diagnostics }
+    }
+    /// What Linux carries out and this machine does not, where the command was refused for that: `ip nexthop`. Its refusal is one of ours.
+    pub fn unsimulated(&self) -> Option<&str> {
+        let first = self.stderr.lines().next().filter(|_| self.status != 0)?;
+        first.strip_suffix(": not simulated")
+    }
+    /// A refusal of what Linux carries out and this machine does not, with what to do instead.
+    pub(crate) fn not_simulated(what: &str, instead: &str) -> Output {
+        Output::fail(format!("{what}: not simulated\n"), 1, instead)
     }
     /// The finding's place: word `at` of the line.
     pub(crate) fn at_word(mut self, line: &Line, at: usize) -> Output {

@@ -51,7 +51,7 @@ mod within;
 
 pub use condition::Conditioned;
 pub use device::{Address, Counters, Devices, Lower, NetDevice};
-pub use exec::{FileError, Files, NoFiles, PROGRAMS, Program, Reach, unfollowed_settings};
+pub use exec::{FileError, Files, NoFiles, PROGRAMS, Program, Reach, not_here, unfollowed_settings};
 pub use foresee::{Goes, WayTo};
 pub use neigh::{Neigh, NeighTable, Nud};
 pub use netfilter::ct::connections;
@@ -251,6 +251,8 @@ pub struct Host {
     pub(crate) blocks: Blocks,
     /// What `/proc/net/penstock_cwnd` holds, where sockets are simulated above.
     pub(crate) cwnd_table: Option<String>,
+    /// How `vconfig` names VLANs.
+    pub(crate) vlan_names: exec::vlantools::VlanNames,
     /// Empty, but for what it keeps of its memory.
     pub(crate) sent: Vec<Sent>,
     /// What connections are lent to actions in.
@@ -309,6 +311,7 @@ impl Host {
             timers: timer::Timers::default(),
             drops: Ledger::new(),
             cwnd_table: None,
+            vlan_names: Default::default(),
             acts: Actions::new(),
             blocks: Blocks::new(),
             conditioners: Vec::new(),

@@ -6,7 +6,7 @@
 //! Differs: no packet crosses a macvlan or bond; a carrier follows at once.
 
 use crate::bridge::Bridge;
-use crate::device::{BROADCAST, LOOPBACK, Lower, MASTER, MULTICAST, NOARP, NetDevice};
+use crate::device::{BROADCAST, LOOPBACK, Lower, MASTER, MULTICAST, NOARP, NetDevice, POINTOPOINT};
 use crate::{Effect, Host};
 use penstock_model::{Kernel, KernelError, Time};
 use penstock_sched::Cx;
@@ -43,6 +43,14 @@ impl Class {
             "veth" if kernel >= Kernel::V6_12 => Some(10_000),
             _ => None,
         }
+    }
+    /// Whether a program reads what is sent by it (`ip tuntap`). None does here, so it never has a carrier.
+    pub fn is_tun(&self) -> bool {
+        matches!(self.kind, "tun" | "tap")
+    }
+    /// Its `type` as `ip link` has it.
+    pub fn type_name(&self) -> &'static str {
+        if self.is_tun() { "tun" } else { self.kind }
     }
     /// Whether what is sent by it goes out within other packets.
     pub fn is_tunnel(&self) -> bool {
@@ -107,6 +115,13 @@ pub static CLASSES: &[Class] = &[
     Class { mtu: 1462, max_mtu: 0, tso_max_size: 65_536, ..class("gretap", false, BROADCAST | MULTICAST) },
     tunnel("ipip", 1480, 68, 65_515),
     tunnel("sit", 1480, 1280, 65_555),
+    Class { max_mtu: 65_521, tso_max_size: 65_536, ..class("tap", false, BROADCAST | MULTICAST) },
+    Class {
+        tx_queue_len: 500,
+        tso_max_size: 65_536,
+        link_type: "none",
+        ..class("tun", false, POINTOPOINT | MULTICAST | NOARP)
+    },
 ];
 
 /// ENETDOWN.
@@ -128,6 +143,7 @@ impl Host {
         match device.class.kind {
             "veth" => device.up && self.lower_of(device).is_some_and(|peer| peer.up),
             "vlan" | "macvlan" => self.lower_of(device).is_some_and(|lower| lower.up && self.carrier(lower)),
+            "tun" | "tap" => false,
             "bridge" => {
                 let mut ports = self.devices.iter().filter(|d| d.master == Some(device.ifindex)).peekable();
                 if ports.peek().is_none() {

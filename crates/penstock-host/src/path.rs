@@ -558,7 +558,7 @@ impl Host {
             match device.class.kind {
                 "ifb" => self.queue_on_ifb(ifindex, packet, cx),
                 "bridge" => self.queue_on_bridge(ifindex, packet, cx),
-                "veth" => self.queue_on_lone_veth(ifindex, packet, cx),
+                "veth" | "tun" | "tap" => self.queue_without_carrier(ifindex, packet, cx),
                 "vlan" => self.queue_on_vlan(ifindex, packet, cx),
                 _ => self.queue_on_tunnel(ifindex, packet, cx),
             }

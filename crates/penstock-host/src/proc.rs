@@ -4,8 +4,11 @@
 //! `fib_route_seq_show`, `net/ipv4/arp.c` `arp_format_neigh_entry`; 2.6.35 alike.
 //! Differs: the files listed by [`Host::list_dir`] and no others.
 
+mod queues;
+
 use crate::route::{MAIN, RouteKind};
 use crate::{Host, NetDevice, Nud};
+use penstock_lang::ip::LinkData;
 use penstock_lang::iptables::Family;
 use penstock_lang::sysctl;
 use penstock_model::{Kernel, Time};
@@ -25,22 +28,26 @@ const HYSTART_DETECT: &str = "/sys/module/tcp_cubic/parameters/hystart_detect";
 const IPT_HASHLIMIT: &str = "/proc/net/ipt_hashlimit/";
 const IP6T_HASHLIMIT: &str = "/proc/net/ip6t_hashlimit/";
 
-const ATTRIBUTES: [&str; 18] = [
+const ATTRIBUTES: [&str; 22] = [
     "addr_len",
     "address",
     "broadcast",
     "carrier",
     "duplex",
     "flags",
+    "gro_flush_timeout",
     "ifalias",
     "ifindex",
     "iflink",
     "mtu",
+    "napi_defer_hard_irqs",
     "netdev_group",
     "operstate",
+    "proto_down",
     "queues",
     "speed",
     "statistics",
+    "threaded",
     "tx_queue_len",
     "type",
     "uevent",
@@ -55,6 +62,29 @@ const STATISTICS: [&str; 8] = [
     "tx_errors",
     "tx_packets",
 ];
+
+/// `tun_flags`, `owner`, `group` of a device of `ip tuntap`.
+fn tun_attribute(d: &NetDevice, attribute: &str) -> String {
+    let LinkData::Tun(set) = &d.data else { return String::new() };
+    let owner = |who: Option<u32>| who.map_or_else(|| "-1".to_owned(), |who| who.to_string());
+    match attribute {
+        "owner" => owner(set.user),
+        "group" => owner(set.group),
+        _ => {
+            // IFF_TUN or IFF_TAP, IFF_PERSIST, IFF_NO_PI, IFF_ONE_QUEUE, IFF_VNET_HDR, IFF_MULTI_QUEUE.
+            let bits = [
+                (1 + u32::from(set.tap), true),
+                (0x800, true),
+                (0x1000, !set.pi),
+                (0x2000, set.one_queue),
+                (0x4000, set.vnet_hdr),
+                (0x100, set.multi_queue),
+            ];
+            let flags: u32 = bits.iter().filter(|b| b.1).map(|b| b.0).sum();
+            format!("{flags:#x}")
+        }
+    }
+}
 
 impl Host {
     /// The text of a virtual file.
@@ -135,9 +165,17 @@ impl Host {
                 self.devices[ifindex].group = number?;
                 Ok(())
             }
+            "proto_down" => match number? {
+                0 => Ok(()),
+                _ => Err(DENIED),
+            },
             "ifalias" => {
                 self.devices[ifindex].alias = text.to_owned();
                 Ok(())
+            }
+            below if queues::begins(device, below).is_some() => {
+                let device = &mut self.devices[ifindex];
+                queues::write(device, below, text)
             }
             known if ATTRIBUTES.contains(&known) => Err(DENIED),
             _ => Err(NOT_FOUND),
@@ -201,7 +239,7 @@ impl Host {
                         let rx = (0..device.queues.1).map(|n| format!("rx-{n}"));
                         Some(rx.chain((0..device.queues.0).map(|n| format!("tx-{n}"))).collect())
                     }
-                    _ => None,
+                    below => names(queues::folder(device, below)?),
                 }
             }
         }
@@ -220,7 +258,10 @@ impl Host {
             "ifindex" => d.ifindex.to_string(),
             "iflink" => d.lower.map_or(d.ifindex, |l| l.ifindex).to_string(),
             "flags" => format!("{:#x}", self.link_flags(d) & 0xffff & !0x40),
-            "type" => if d.loopback { "772" } else { "1" }.to_owned(),
+            "type" if d.loopback => "772".to_owned(),
+            "type" if d.class.link_type == "none" => "65534".to_owned(),
+            "type" => "1".to_owned(),
+            "tun_flags" | "owner" | "group" if d.class.is_tun() => tun_attribute(d, attribute),
             "netdev_group" => d.group.to_string(),
             "ifalias" if d.alias.is_empty() => return Ok(String::new()),
             "ifalias" => d.alias.clone(),
@@ -228,6 +269,7 @@ impl Host {
             "speed" if d.up => self.speed(d).ok_or(INVALID)?.to_string(),
             "duplex" if d.up => self.speed(d).map(|_| "full".to_owned()).ok_or(INVALID)?,
             "carrier" | "speed" | "duplex" => return Err(INVALID),
+            "proto_down" => "0".to_owned(),
             "uevent" => format!("INTERFACE={}\nIFINDEX={}", d.name, d.ifindex),
             "statistics/rx_bytes" => c.rx_bytes.to_string(),
             "statistics/rx_packets" => c.rx_packets.to_string(),
@@ -237,7 +279,10 @@ impl Host {
             "statistics/tx_dropped" => c.tx_dropped.to_string(),
             "statistics/rx_errors" | "statistics/tx_errors" => "0".to_owned(),
             "statistics" | "queues" => return Err("Is a directory"),
-            _ => return Err(NOT_FOUND),
+            below => match queues::begins(d, below) {
+                Some(begins) => d.kept.get(below).map_or(begins, String::as_str).to_owned(),
+                None => return Err(NOT_FOUND),
+            },
         };
         Ok(text + "\n")
     }

@@ -44,9 +44,10 @@ impl Host {
         self.keep_drops(ifindex);
         self.bridge_follows(ifindex, now);
     }
-    /// A packet comes to an end of a pair whose other end is down: there is no carrier, and in place of its qdisc stands `noop`.
+    /// A packet comes to an end of a pair whose other end is down, or to a device that no program reads from: there is no carrier, and in place of
+    /// its qdisc stands `noop`.
     #[cold]
-    pub(crate) fn queue_on_lone_veth(&mut self, ifindex: u32, packet: Packet, cx: &mut HostCx<'_>) {
+    pub(crate) fn queue_without_carrier(&mut self, ifindex: u32, packet: Packet, cx: &mut HostCx<'_>) {
         self.answer = Xmit::Cn;
         if self.kernel >= Kernel::V6_12 {
             self.devices[ifindex].counters.tx_dropped += 1;

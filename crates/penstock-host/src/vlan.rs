@@ -26,6 +26,21 @@ pub(crate) struct Vlan {
     egress: BTreeMap<u32, u16>,
 }
 
+/// `ip link set … type vlan`: flags that are said, and priorities added to the maps. Identifier and protocol stay.
+//= linux v6.12 net/8021q/vlan_netlink.c vlan_changelink
+pub(crate) fn change(data: &mut LinkData, by: &LinkData) {
+    let (
+        LinkData::Vlan { flags, ingress, egress, .. },
+        LinkData::Vlan { flags: said, mask, ingress: more_ingress, egress: more_egress, .. },
+    ) = (data, by)
+    else {
+        return;
+    };
+    *flags = *flags & !mask | said & mask;
+    ingress.extend(more_ingress);
+    egress.extend(more_egress);
+}
+
 impl Vlan {
     /// What the words of `ip link add … type vlan` make of it.
     pub(crate) fn new(lower: u32, data: &LinkData) -> Option<Vlan> {

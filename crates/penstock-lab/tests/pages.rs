@@ -122,8 +122,6 @@ const TRIED: [(&str, &[&str]); 3] = [
             "ip link add vx0 type vxlan id 7 group 239.1.1.1 dev eth0 dstport 4789; ip link set vx0 up",
             "ip link add vx0 type vxlan id 7 dstport 4789 external; ip link set vx0 up",
             "ip link add red type vrf table 10; ip link set red up",
-            "ip link add wg0 type wireguard",
-            "ip link add g6 type ip6gre remote fd00::2",
             "ip link add gre1 type gre local 10.0.0.1; ip link set gre1 up",
             "ip tunnel add sit1 mode sit local 10.0.0.1; ip link set sit1 up",
             "ip link add gre2 type gre external",
@@ -207,17 +205,40 @@ fn what_packets_cannot_do_yet() {
             }
         }
     }
+    // By what to do instead, in the order of the first.
+    text.push_str("\n## Commands\n\nRefused by name:\n\n| command | instead |\n|---|---|\n");
+    let programs = penstock_shell::not_here().iter().map(|(name, instead)| ((*name).to_owned(), *instead));
+    let mut instead: Vec<(&str, Vec<String>)> = Vec::new();
+    for (command, what) in penstock_host::not_here().into_iter().chain(programs) {
+        match instead.iter_mut().find(|row| row.0 == what) {
+            Some(row) => row.1.push(format!("`{command}`")),
+            None => instead.push((what, vec![format!("`{command}`")])),
+        }
+    }
+    for (what, commands) in instead {
+        writeln!(text, "| {} | {what} |", commands.join(", ")).unwrap();
+    }
     text.push_str(
         "\n## Settings\n\nKeys of `sysctl` that are kept and shown. A value that they do not begin with is refused before the run where on Linux something follows from it:\n\n\
          | key | whatever its value |\n|---|---|\n",
     );
-    for (key, _, what) in penstock_host::unfollowed_settings().filter(|s| s.1) {
-        writeln!(text, "| `{key}` | {what} |").unwrap();
-    }
+    // A row for each sentence.
+    let rows = |text: &mut String, followed: bool| {
+        let mut rows: Vec<(&str, Vec<String>)> = Vec::new();
+        for (key, _, what) in penstock_host::unfollowed_settings().filter(|s| s.1 == followed) {
+            let key = format!("`{key}`");
+            match rows.iter_mut().find(|r| r.0 == what) {
+                Some(row) => row.1.push(key),
+                None => rows.push((what, vec![key])),
+            }
+        }
+        for (what, keys) in rows {
+            writeln!(text, "| {} | {what} |", keys.join(", ")).unwrap();
+        }
+    };
+    rows(&mut text, true);
     text.push_str("\nFrom these nothing could follow here:\n\n| key | why |\n|---|---|\n");
-    for (key, _, why) in penstock_host::unfollowed_settings().filter(|s| !s.1) {
-        writeln!(text, "| `{key}` | {why} |").unwrap();
-    }
+    rows(&mut text, false);
     let known = penstock_tcp::cc::names();
     let missing = CONTROLS.iter().filter(|c| !known.contains(*c)).map(|c| format!("`{c}`"));
     writeln!(

@@ -2,7 +2,7 @@
 //!
 //! Follows: iproute2 6.1.0 `ip/ip.c`, `ipaddress.c`, `iplink.c`, `iproute.c`, `iprule.c`, `ipneigh.c`, `ipnetns.c`, `iptunnel.c`; 2.6.35 for the
 //! old profile's listings.
-//! Differs: the objects address, link, route, rule, neigh, netns, tunnel and no others; no colours; the texts of usage are our own, except for their first lines.
+//! Differs: the objects address, link, route, rule, neigh, netns, tunnel, tuntap; of `tcp_metrics` there are never any, and the others are refused by name; no colours; the texts of usage are our own, except for their first lines.
 
 mod addr;
 mod link;
@@ -12,6 +12,7 @@ mod rt_names;
 mod rule;
 mod show;
 mod tunnel;
+mod tuntap;
 mod usage;
 mod vxlan;
 mod words;
@@ -27,6 +28,7 @@ pub use show::{
     neighbours, netns, netns_ids, routes, rules, tunnels,
 };
 pub use tunnel::{TunnelRequest, TunnelSet, TunnelVerb, TunnelView, TunnelWords};
+pub use tuntap::{TunRequest, TunSet, tuntaps};
 pub use vxlan::{Df, Fdb, FdbChange, Ttl, VxlanSet, fdb};
 pub use words::Family;
 
@@ -184,6 +186,10 @@ pub enum Command {
     Tunnel(Box<TunnelRequest>),
     /// `ip tunnel show`.
     TunnelShow(Option<String>, Form),
+    /// `ip tuntap add|del`.
+    Tun(Box<TunRequest>),
+    /// `ip tuntap show`.
+    TunShow(Form),
     /// `ip netns`.
     Netns(NetnsCommand, Form),
     /// `-b FILE`, with `-force`.
@@ -340,47 +346,68 @@ pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
         w.link(form)
     } else if is("tunnel") || is("tunl") {
         w.tunnel(form)
+    } else if is("tuntap") || is("tap") {
+        w.tuntap(form)
     } else if is("netns") {
         w.netns(all, form)
+    } else if is("tcpmetrics") || is("tcp_metrics") {
+        w.tcp_metrics()
     } else if is("help") {
         w.usage(usage::IP)
     } else {
         let exit = if kernel == Kernel::V2_6_35 { 255 } else { 1 };
-        let known = [
-            "addrlabel",
-            "maddress",
-            "ntable",
-            "ntbl",
-            "tuntap",
-            "tap",
-            "token",
-            "tcpmetrics",
-            "tcp_metrics",
-            "monitor",
-            "xfrm",
-            "mroute",
-            "mrule",
-            "netconf",
-            "vrf",
-            "sr",
-            "nexthop",
-            "mptcp",
-            "ioam",
-            "stats",
-            "l2tp",
-            "fou",
-            "ila",
-            "macsec",
-        ];
-        let help = match known.into_iter().find(|k| is(k)) {
-            Some(_) => "the objects here are address, link, neigh, netns, route, rule and tunnel",
-            None => "address, link, neigh, netns, route, rule, tunnel",
-        };
+        if let Some((name, instead)) = ELSEWHERE.iter().find(|e| is(e.0)) {
+            return w.fail(exit, format!("ip {name}: not simulated"), instead);
+        }
+        let help = "address, link, neigh, netns, route, rule, tunnel, tuntap";
         w.fail(exit, format!("Object \"{object}\" is unknown, try \"ip help\"."), help)
     }
 }
 
+/// Objects of iproute2 that are not here, with what to do instead.
+pub const ELSEWHERE: [(&str, &str); 20] = [
+    ("addrlabel", "a source address can be said in the route: ip route add … src ADDR"),
+    ("maddress", "no host here joins groups: leave it out"),
+    ("ntable", "sysctl net.ipv4.neigh shows the tables of neighbours"),
+    ("ntbl", "sysctl net.ipv4.neigh shows the tables of neighbours"),
+    ("token", "write the address of IPv6 whole: ip -6 addr add"),
+    ("monitor", "ip addr, ip route and ip neigh show what there is"),
+    ("xfrm", "IPsec is not simulated: a tunnel (ip link add … type ipip) has an overhead too"),
+    ("mroute", "no packet here goes to a group: leave it out"),
+    ("mrule", "no packet here goes to a group: leave it out"),
+    ("netconf", "sysctl net.ipv4.conf shows the same"),
+    ("sr", "segment routing is not simulated: write routes on each router"),
+    (
+        "nexthop",
+        "write the ways in the route itself: ip route add … via ADDR, or nexthop via ADDR … for several",
+    ),
+    ("mptcp", "there is no MPTCP here: leave it out"),
+    ("ioam6", "no packet here has extension headers: leave it out"),
+    ("stats", "ip -s link shows what is counted"),
+    ("l2tp", "of tunnels ipip, sit, gre, gretap and vxlan carry packets"),
+    ("fou", "of tunnels ipip, sit, gre, gretap and vxlan carry packets"),
+    ("ila", "of tunnels ipip, sit, gre, gretap and vxlan carry packets"),
+    ("macsec", "of tunnels ipip, sit, gre, gretap and vxlan carry packets"),
+    ("vrf", "ip link show type vrf lists them"),
+];
+
 impl Words<'_> {
+    /// `ip tcp_metrics`: nothing of a connection is kept for the next one, so there are none.
+    fn tcp_metrics(&mut self) -> Parsed<Command> {
+        let Some(verb) = self.next() else { return Ok(Command::Say(String::new())) };
+        let is = |full: &str| matches(&verb, full);
+        if is("show") || is("list") || is("lst") || is("flush") {
+            Ok(Command::Say(String::new()))
+        } else if is("delete") {
+            match self.peek() {
+                Some(_) => self.fail(2, "RTNETLINK answers: No such process", ""),
+                None => self.fail(1, "Command line is not complete. Try option \"help\"", "an address"),
+            }
+        } else {
+            let said = format!("Command \"{verb}\" is unknown, try \"ip tcp_metrics help\".");
+            self.fail(255, said, "show, flush or delete")
+        }
+    }
     fn link(&mut self, form: Form) -> Parsed<Command> {
         let filter = LinkFilter::default();
         let Some(verb) = self.next() else { return Ok(Command::Show(filter, form)) };
@@ -396,7 +423,7 @@ impl Words<'_> {
         } else if is("show") || is("lst") || is("list") {
             Ok(Command::Show(self.link_filter(filter)?, form))
         } else if is("xstats") || is("afstats") {
-            Ok(Command::Say(String::new()))
+            self.fail(1, format!("ip link {verb}: not simulated"), "ip -s link shows what is counted")
         } else if is("property") {
             self.link_property()
         } else if is("help") {

@@ -39,6 +39,11 @@ mod tools;
 #[cfg(not(target_family = "wasm"))]
 mod turns;
 mod unknown;
+
+/// Programs of networks that Linux has and the virtual machine has not, with what to do instead.
+pub fn not_here() -> &'static [(&'static str, &'static str)] {
+    tools::NETWORK
+}
 mod written;
 
 pub use limits::Limits;

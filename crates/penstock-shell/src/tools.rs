@@ -66,6 +66,34 @@ pub(crate) const REFUSED: &[&str] = &[
     "zcat",
 ];
 
+/// Programs of networks that Linux has and the virtual machine has not, with what to do instead.
+pub(crate) const NETWORK: &[(&str, &str)] = &[
+    ("arping", "ping -c 1 asks for the neighbour's address too"),
+    ("arptables", "ARP meets no rules here"),
+    ("dcb", "leave it out"),
+    ("devlink", "leave it out"),
+    ("ebtables", "frames of a bridge meet no rules here; iptables and nft rule what is routed"),
+    ("hping3", "[[flow]] sends what it is told to"),
+    ("irqbalance", "a host here has one processor: leave it out"),
+    ("lnstat", "ip -s link and tc -s show what is counted"),
+    ("mii-tool", "ethtool shows a card"),
+    ("mtr", "ping shows round trips"),
+    ("nmap", "leave it out"),
+    ("nping", "[[flow]] sends what it is told to"),
+    ("nstat", "ip -s link and tc -s show what is counted"),
+    ("openvpn", "a tunnel of ip link add … type ipip has an overhead too"),
+    ("pppd", "write the line as a [[link]]"),
+    ("rdma", "leave it out"),
+    ("ss", "the report shows each flow's window and round trip; conntrack -L shows connections"),
+    ("tipc", "leave it out"),
+    ("tracepath", "ping -M do -s SIZE finds the MTU of a path"),
+    ("traceroute", "ip route get shows the next hop"),
+    ("tshark", "capture = true at a device writes what goes by"),
+    ("vdpa", "leave it out"),
+    ("wg", "a tunnel of ip link add … type ipip has an overhead too"),
+    ("wg-quick", "a tunnel of ip link add … type ipip has an overhead too"),
+];
+
 /// Programs that carry out a command in a container or on another machine: asked of the machine, refused where it knows none.
 pub(crate) const WRAPPERS: &[&str] = &[
     "docker",
@@ -351,6 +379,13 @@ impl Builtin for Refused {
 
 /// What a program that is not started gives.
 pub(crate) fn refused(program: &str) -> Output {
+    if let Some((_, instead)) = NETWORK.iter().find(|n| n.0 == program) {
+        return Output {
+            stderr: format!("{program}: not simulated: {instead}\n"),
+            status: 126,
+            ..Output::default()
+        };
+    }
     let stderr = format!(
         "{program}: not started: a script here acts on the virtual machine only (no programs, no network outside it)\n"
     );
@@ -376,7 +411,8 @@ impl CommandResolver for Elsewhere {
             let (name, ask, guard) = (base.to_owned(), self.0.clone(), Arc::clone(&self.1));
             return Some(Arc::new(programs::Launch { name, ask, guard }));
         }
-        REFUSED.contains(&base).then(|| Arc::new(Refused(base.to_owned())) as Arc<dyn Builtin>)
+        (REFUSED.contains(&base) || NETWORK.iter().any(|n| n.0 == base))
+            .then(|| Arc::new(Refused(base.to_owned())) as Arc<dyn Builtin>)
     }
 }
 

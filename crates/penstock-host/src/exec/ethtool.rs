@@ -1,7 +1,9 @@
 //! `ethtool`: features, speed and the driver of a card.
 //!
-//! Follows: ethtool 6.1 `ethtool.c`, `netlink/features.c`, `netlink/settings.c`.
+//! Follows: ethtool 6.1 `ethtool.c`, `netlink/features.c`, `netlink/settings.c`; its answers on a veth and a dummy of Linux 6.12.117.
 //! Differs: features are noted and change nothing ([`makes_large_frames`] is told before a run); those listed are the ones shaping scripts turn off.
+
+pub(super) mod asked;
 
 use super::Ran;
 use crate::{Host, NetDevice, Output};
@@ -25,10 +27,71 @@ const FEATURES: [(&str, &str, bool); 13] = [
     ("udp-fragmentation-offload", "ufo", false),
 ];
 
+/// The other features of Linux 6.12 (`netdev_features_strings`): off at first, and not listed.
+const MORE: [&str; 56] = [
+    "esp-hw-offload",
+    "esp-tx-csum-hw-offload",
+    "highdma",
+    "hsr-dup-offload",
+    "hsr-fwd-offload",
+    "hsr-tag-ins-offload",
+    "hsr-tag-rm-offload",
+    "hw-tc-offload",
+    "l2-fwd-offload",
+    "loopback",
+    "macsec-hw-offload",
+    "rx-all",
+    "rx-checksum",
+    "rx-fcs",
+    "rx-gro",
+    "rx-gro-hw",
+    "rx-gro-list",
+    "rx-hashing",
+    "rx-lro",
+    "rx-ntuple-filter",
+    "rx-udp-gro-forwarding",
+    "rx-udp_tunnel-port-offload",
+    "rx-vlan-filter",
+    "rx-vlan-hw-parse",
+    "rx-vlan-stag-filter",
+    "rx-vlan-stag-hw-parse",
+    "tls-hw-record",
+    "tls-hw-rx-offload",
+    "tls-hw-tx-offload",
+    "tx-checksum-fcoe-crc",
+    "tx-checksum-ip-generic",
+    "tx-checksum-ipv4",
+    "tx-checksum-ipv6",
+    "tx-checksum-sctp",
+    "tx-esp-segmentation",
+    "tx-fcoe-segmentation",
+    "tx-generic-segmentation",
+    "tx-gre-csum-segmentation",
+    "tx-gre-segmentation",
+    "tx-gso-list",
+    "tx-gso-partial",
+    "tx-gso-robust",
+    "tx-ipxip4-segmentation",
+    "tx-ipxip6-segmentation",
+    "tx-nocache-copy",
+    "tx-scatter-gather",
+    "tx-scatter-gather-fraglist",
+    "tx-sctp-segmentation",
+    "tx-tcp-ecn-segmentation",
+    "tx-tcp-mangleid-segmentation",
+    "tx-tcp-segmentation",
+    "tx-tcp6-segmentation",
+    "tx-tunnel-remcsum-segmentation",
+    "tx-udp_tnl-csum-segmentation",
+    "tx-udp_tnl-segmentation",
+    "tx-vlan-stag-hw-insert",
+];
+
 /// Whether a feature has segments or datagrams travel together as one.
 pub(crate) fn makes_large_frames(feature: &str) -> bool {
-    let ends = ["-segmentation-offload", "-receive-offload", "-udp-segmentation", "-fragmentation-offload"];
-    ends.iter().any(|end| feature.ends_with(end))
+    let ends = ["-segmentation-offload", "-receive-offload", "-segmentation", "-fragmentation-offload"];
+    let joins = ["rx-gro", "rx-lro", "rx-udp-gro"].iter().any(|begin| feature.starts_with(begin));
+    joins || ends.iter().any(|end| feature.ends_with(end))
 }
 
 /// What is said of each of the five questions about a card that is not there.
@@ -56,37 +119,11 @@ impl Host {
             [name] => ("", std::slice::from_ref(name)),
             _ => return bad(),
         };
-        let known = [
-            "",
-            "-i",
-            "--driver",
-            "-k",
-            "--show-features",
-            "--show-offload",
-            "-K",
-            "--features",
-            "--offload",
-            "-s",
-            "--change",
-            "-S",
-            "--statistics",
-            "-l",
-            "--show-channels",
-            "-g",
-            "--show-ring",
-            "-a",
-            "-c",
-            "-P",
-            "-G",
-            "-C",
-            "-A",
-            "-L",
-            "--set-channels",
-            "--coalesce",
-            "--pause",
-            "--set-ring",
-        ];
-        let (Some((name, rest)), true) = (rest.split_first(), known.contains(&option)) else { return bad() };
+        let known = ["", "-i", "--driver", "-k", "--show-features", "--show-offload"].contains(&option)
+            || ["-K", "--features", "--offload", "-s", "--change", "-S", "--statistics"].contains(&option)
+            || ["-l", "--show-channels", "-P"].contains(&option)
+            || asked::question(option).is_some();
+        let (Some((name, rest)), true) = (rest.split_first(), known) else { return bad() };
         let Some(ifindex) = self.ifindex(name) else {
             let (text, exit) = match option {
                 "" => (NO_DEVICE, 75),
@@ -100,7 +137,7 @@ impl Host {
             return out;
         };
         let d = &self.devices[ifindex];
-        let unsupported = |exit| Output::fail("netlink error: Operation not supported\n", exit, "");
+        let unsupported = asked::unsupported;
         match option {
             "" => self.ethtool_settings(d),
             "-i" | "--driver" => {
@@ -121,38 +158,26 @@ impl Host {
                 Output::say(out)
             }
             "-K" | "--features" | "--offload" => self.set_features(ifindex, rest),
-            "-s" | "--change" => {
-                if !self.devices[ifindex].class.kind.is_empty() {
-                    return unsupported(75);
-                }
-                for pair in rest.chunks(2) {
-                    if let ["speed", speed] = pair {
-                        match speed.parse::<u32>() {
-                            Ok(speed) => self.devices[ifindex].speed_mbit = Some(speed),
-                            Err(_) => {
-                                let text =
-                                    format!("ethtool (-s): invalid value '{speed}' for parameter 'speed'\n");
-                                return Output::fail(text, 1, "");
-                            }
-                        }
-                    }
-                }
-                Output::default()
-            }
+            "-s" | "--change" => self.change_settings(ifindex, rest),
             "-S" | "--statistics" => Output::fail("no stats available\n", 94, ""),
             "-P" => {
                 let mac = d.mac.map(|b| format!("{b:02x}")).join(":");
                 let text = if d.class.kind.is_empty() { mac } else { "not set".to_owned() };
                 Output::say(format!("Permanent address: {text}\n"))
             }
-            "-l" | "--show-channels" if d.class.kind == "veth" => {
+            "-l" | "--show-channels" if d.class.kind == "veth" || d.class.kind.is_empty() => {
                 let (tx, rx) = d.queues;
-                let table = format!("RX:\t\t{rx}\nTX:\t\t{tx}\nOther:\t\tn/a\nCombined:\tn/a\n");
+                // Those of a card serve both directions.
+                let table = match d.class.kind {
+                    "veth" => format!("RX:\t\t{rx}\nTX:\t\t{tx}\nOther:\t\tn/a\nCombined:\tn/a\n"),
+                    _ => format!("RX:\t\tn/a\nTX:\t\tn/a\nOther:\t\tn/a\nCombined:\t{tx}\n"),
+                };
                 Output::say(format!(
                     "Channel parameters for {name}:\nPre-set maximums:\n{table}Current hardware settings:\n{table}"
                 ))
             }
-            _ => unsupported(1),
+            "-l" | "--show-channels" => unsupported(1),
+            _ => self.ask_card(ifindex, option, rest),
         }
     }
 
@@ -190,12 +215,13 @@ impl Host {
                 }
                 _ => return Output::fail("ethtool (-K): no value for parameter\n", 1, "on or off"),
             };
-            let Some(feature) = FEATURES.iter().find(|f| f.0 == pair[0] || f.1 == pair[0]) else {
+            let own = FEATURES.iter().find(|f| f.0 == pair[0] || f.1 == pair[0]).map(|f| f.0);
+            let Some(feature) = own.or_else(|| MORE.into_iter().find(|m| *m == pair[0])) else {
                 let known: Vec<&str> = FEATURES.iter().map(|f| f.1).collect();
                 let text = "netlink error: bit name not found (offset 52)\n";
                 return Output::fail(text, 92, &known.join(" "));
             };
-            changes.push((feature.0.to_owned(), on));
+            changes.push((feature.to_owned(), on));
         }
         self.devices[ifindex].features.extend(changes);
         Output::default()

@@ -87,6 +87,102 @@ const DEVICES: [&str; 2] = ["dummy", "ifb"];
 /// What every module is said to take, in bytes.
 const SIZE: u32 = 16384;
 
+/// Modules of Linux that are not here: of what they do nothing is simulated, or nothing else follows from loading them than from not doing so.
+/// A card's driver is there as the card is.
+const ELSEWHERE: [&str; 91] = [
+    "8139cp",
+    "8139too",
+    "af_key",
+    "ah4",
+    "amt",
+    "arp_tables",
+    "arptable_filter",
+    "ath10k_pci",
+    "ath9k",
+    "bareudp",
+    "batman_adv",
+    "bnx2",
+    "bnx2x",
+    "cdc_ether",
+    "cdc_ncm",
+    "cfg80211",
+    "dccp",
+    "e100",
+    "e1000",
+    "e1000e",
+    "ebtables",
+    "ebtable_broute",
+    "ebtable_filter",
+    "ebtable_nat",
+    "ena",
+    "esp4",
+    "esp6",
+    "forcedeth",
+    "fou",
+    "fuse",
+    "garp",
+    "geneve",
+    "gtp",
+    "hv_netvsc",
+    "i40e",
+    "igb",
+    "igc",
+    "ice",
+    "inet_diag",
+    "ip6_gre",
+    "ip6_tunnel",
+    "ip_set",
+    "ip_vs",
+    "ip_vti",
+    "ipcomp",
+    "ipvlan",
+    "iwlwifi",
+    "ixgbe",
+    "l2tp_core",
+    "l2tp_eth",
+    "l2tp_netlink",
+    "llc",
+    "loop",
+    "mac80211",
+    "mac80211_hwsim",
+    "macsec",
+    "macvtap",
+    "mlx4_en",
+    "mlx5_core",
+    "mpls_iptunnel",
+    "mpls_router",
+    "mrp",
+    "msr",
+    "netconsole",
+    "netdevsim",
+    "nlmon",
+    "openvswitch",
+    "overlay",
+    "pktgen",
+    "ppp_async",
+    "ppp_deflate",
+    "ppp_generic",
+    "ppp_mppe",
+    "pppoe",
+    "pppox",
+    "pptp",
+    "psnap",
+    "r8169",
+    "sctp",
+    "stp",
+    "tap",
+    "tcp_diag",
+    "team",
+    "tg3",
+    "udp_diag",
+    "vhost_net",
+    "virtio_net",
+    "vmxnet3",
+    "wireguard",
+    "xfrm_user",
+    "zram",
+];
+
 impl Host {
     pub(super) fn modprobe(&mut self, line: &Line, now: Time) -> Ran {
         let (mut quiet, mut remove, mut several, mut names, mut values) =
@@ -154,8 +250,28 @@ impl Host {
         // Some files hold several kinds, and some kinds are older than either profile's modules.
         let more = ["sch_fq_pie", "sch_cbq", "sch_dsmark", "sch_atm", "cls_tcindex", "cls_rsvp", "cls_rsvp6"];
         let old = self.kernel == Kernel::V2_6_35;
-        let netfilter = ["xt_", "ipt_", "nf_", "nft_", "ip6t_"].iter().any(|p| name.starts_with(p));
-        qdisc || MODULES.contains(&name) || netfilter || old && more.contains(&name)
+        // The old names are aliases of today's.
+        let netfilter = [
+            "xt_",
+            "ipt_",
+            "nf_",
+            "nft_",
+            "ip6t_",
+            "ip_conntrack",
+            "ip_nat",
+            "ip6table_",
+            "iptable_",
+            "ip_set_",
+            "ebt_",
+            "ip_vs_",
+        ]
+        .iter()
+        .any(|p| name.starts_with(p));
+        qdisc
+            || MODULES.contains(&name)
+            || ELSEWHERE.contains(&name)
+            || netfilter
+            || old && more.contains(&name)
     }
 
     pub(super) fn rmmod(&mut self, line: &Line, now: Time) -> Ran {

@@ -118,7 +118,11 @@ pub static PROGRAMS: &[Program] = &[
     program("tc", Network, "qdiscs, classes, filters, actions", |h, c| h.tc_in_space(c.line, c.files, c.now)),
     program("tee", Machine, "writes files of /proc and /sys", |h, c| h.tee(c.line, c.files, c.now)),
     program("true", Machine, "nothing, successfully", |_, _| Output::default()),
+    program("tunctl", Script, "devices for programs, as uml-utilities make them", |h, c| {
+        h.tunctl(c.line, c.now)
+    }),
     program("uname", Script, "the kernel's name and version", |h, c| h.uname(c.line)),
+    program("vconfig", Script, "VLANs, as the package vlan has them", |h, c| h.vconfig(c.line, c.now)),
 ];
 
 /// The program of this name; folders where programs are may stand before it.

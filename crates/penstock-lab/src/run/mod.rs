@@ -247,7 +247,7 @@ fn pass(
     built: &mut build::Built,
     progress: &mut dyn FnMut(f64),
 ) -> Result<(), Vec<Diagnostic>> {
-    simulated(built, "the setup")?;
+    simulated(experiment, built, "the setup")?;
     let end = experiment.duration.as_ns();
     if built.world.cores().is_ok() {
         return pass_on_cores(experiment, built, progress);
@@ -265,7 +265,7 @@ fn pass(
         // A command of the run may have set up anything.
         if built.world.executed() > looked {
             looked = built.world.executed();
-            simulated(built, "a command of the run")?;
+            simulated(experiment, built, "a command of the run")?;
         }
         progress(step as f64 / STEPS as f64);
     }
@@ -305,7 +305,7 @@ fn accounted(miscounts: Vec<String>) -> Result<(), Vec<Diagnostic>> {
 }
 
 /// Refuses what the simulator does not do: better no numbers than wrong ones.
-fn simulated(built: &build::Built, by: &str) -> Result<(), Vec<Diagnostic>> {
+fn simulated(experiment: &Experiment, built: &build::Built, by: &str) -> Result<(), Vec<Diagnostic>> {
     let spaces = |id| built.world.namespaces(id).into_iter().map(|(space, _)| space);
     let all = built.hosts.iter().flat_map(|&id| [id].into_iter().chain(spaces(id)));
     let sentences = all.map(|id| built.world.host(id));
@@ -314,8 +314,26 @@ fn simulated(built: &build::Built, by: &str) -> Result<(), Vec<Diagnostic>> {
         devices.into_iter().chain(host.unsimulated()).chain(unknown_control(host))
     });
     let help = format!("set up by {by}; take it away, or run the experiment on Linux itself");
+    let sentences = sentences.chain(other_speeds(experiment, built));
     let faults: Vec<Diagnostic> = sentences.map(|s| Diagnostic::error(s).help(help.as_str())).collect();
     if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+/// Cards that `ethtool -s … speed` has told to send at another rate than their link's.
+fn other_speeds(experiment: &Experiment, built: &build::Built) -> Vec<String> {
+    let ends = experiment.links.iter().flat_map(|link| link.ends.iter().map(move |end| (link, end)));
+    let other = ends.filter_map(|(link, end)| {
+        let host = built.world.host(built.id(&end.host));
+        let speed = host.device(host.ifindex(&end.dev)?)?.speed_mbit?;
+        let rate = end.rate.or(link.rate).map(|r| r.bytes_per_s() * 8);
+        (rate != Some(u64::from(speed) * 1_000_000)).then(|| {
+            format!(
+                "{}: ethtool -s {} speed {speed}: not simulated; the link is as it was: write rate = \"{speed}mbit\" there",
+                end.host, end.dev
+            )
+        })
+    });
+    other.collect()
 }
 
 /// A congestion control that Linux has and the simulator has not.

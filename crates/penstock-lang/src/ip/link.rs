@@ -36,6 +36,8 @@ pub enum LinkData {
         protocol: u16,
         /// Flags: 1 REORDER_HDR, 2 GVRP, 4 LOOSE_BINDING, 8 MVRP, 16 BRIDGE_BINDING.
         flags: u32,
+        /// Which of the flags the words say.
+        mask: u32,
         /// `ingress-qos-map`: a tag's priority and the packet's, in the order given.
         ingress: Vec<(u32, u32)>,
         /// `egress-qos-map`: a packet's priority and its tag's, in the order given.
@@ -51,6 +53,8 @@ pub enum LinkData {
     TunnelSet(Box<TunnelSet>),
     /// `vxlan`.
     Vxlan(Box<VxlanSet>),
+    /// A device of `ip tuntap`.
+    Tun(Box<super::TunSet>),
     /// Words of a kind whose options are kept as they are.
     Words(Vec<String>),
 }
@@ -359,7 +363,7 @@ impl Words<'_> {
 
     /// `vlan_parse_opt`.
     fn vlan_words(&mut self) -> Parsed<LinkData> {
-        let (mut id, mut protocol, mut flags) = (None, 0x8100, 1u32);
+        let (mut id, mut protocol, mut flags, mut mask) = (None, 0x8100, 1u32, 0u32);
         let (mut ingress, mut egress) = (Vec::new(), Vec::new());
         while let Some(word) = self.next() {
             let is = |full: &str| matches(&word, full);
@@ -386,6 +390,7 @@ impl Words<'_> {
             } else if let Some((name, bit)) = bit {
                 let on = self.on_off(name)?;
                 flags = if on { flags | bit } else { flags & !bit };
+                mask |= bit;
             } else if is("ingress-qos-map") || is("egress-qos-map") {
                 let (map, name) = match is("ingress-qos-map") {
                     true => (&mut ingress, "ingress-qos-map"),
@@ -410,7 +415,7 @@ impl Words<'_> {
                 return Err(Failure { stderr, exit: 1, word, help: String::new() });
             }
         }
-        Ok(LinkData::Vlan { id, protocol, flags, ingress, egress })
+        Ok(LinkData::Vlan { id, protocol, flags, mask, ingress, egress })
     }
 
     /// `macvlan_parse_opt`.

@@ -26,6 +26,39 @@ const EPROTONOSUPPORT: i32 = 93;
 /// IFF_UP.
 const UP: u32 = 1;
 
+/// Kinds of Linux that are not here, with what to do instead.
+pub(crate) const ELSEWHERE: [(&str, &str); 28] = [
+    ("amt", TUNNELS),
+    ("bareudp", TUNNELS),
+    ("batadv", "write the network as links and routes"),
+    ("can", "only networks of Ethernet and IP are simulated"),
+    ("erspan", TUNNELS),
+    ("geneve", TUNNELS),
+    ("gtp", TUNNELS),
+    ("hsr", "write the network as links and routes"),
+    ("ip6erspan", TUNNELS),
+    ("ip6gre", TUNNELS),
+    ("ip6gretap", TUNNELS),
+    ("ip6tnl", TUNNELS),
+    ("ipip6", TUNNELS),
+    ("ipoib", "only networks of Ethernet and IP are simulated"),
+    ("ipvlan", "a veth pair and a bridge or routes do the same"),
+    ("ipvtap", "a veth pair and a bridge or routes do the same"),
+    ("macsec", TUNNELS),
+    ("macvtap", "a veth pair and a bridge do the same"),
+    ("netdevsim", "a dummy has qdiscs too"),
+    ("netkit", "a veth pair does the same"),
+    ("nlmon", "leave it out"),
+    ("team", "a bond is made of the same ports"),
+    ("vcan", "only networks of Ethernet and IP are simulated"),
+    ("vti", TUNNELS),
+    ("vti6", TUNNELS),
+    ("vxcan", "only networks of Ethernet and IP are simulated"),
+    ("wireguard", TUNNELS),
+    ("xfrm", TUNNELS),
+];
+const TUNNELS: &str = "of tunnels ipip, sit, gre, gretap and vxlan carry packets";
+
 impl Host {
     pub(super) fn link_request(&mut self, r: &LinkRequest, now: Time) -> Done {
         if r.dev.is_none() {
@@ -129,7 +162,20 @@ impl Host {
         if taken(self, r) {
             return Err(errno(KernelError::EEXIST));
         }
-        if class(&kind).is_none() || matches!(kind.as_str(), "" | "loopback") {
+        if kind == "tun" {
+            let said = "tun/tap creation via rtnetlink is not supported";
+            return Err(Failure {
+                help: "ip tuntap add dev NAME mode tun".to_owned(),
+                ..self.no(KernelError::EOPNOTSUPP, said)
+            });
+        }
+        if class(&kind).is_none()
+            && let Some((kind, instead)) = ELSEWHERE.iter().find(|e| e.0 == kind)
+        {
+            let said = format!("ip link add … type {kind}: not simulated");
+            return Err(Failure { help: (*instead).to_owned(), ..says(2, said) });
+        }
+        if class(&kind).is_none() || matches!(kind.as_str(), "" | "loopback" | "tap") {
             return Err(self.no(KernelError::EOPNOTSUPP, "Unknown device type"));
         }
         if let Some(address) = &r.address {
@@ -427,6 +473,12 @@ impl Host {
                 self.change_tunnel(ifindex, words, r.mtu.is_some(), now)?;
             }
             LinkData::Tunnel(_) => return Err(errno(KernelError::EOPNOTSUPP)),
+            LinkData::Vlan { .. } => {
+                let device = &mut self.devices[ifindex];
+                crate::vlan::change(&mut device.data, &r.data);
+                let lower = device.vlan.as_ref().map(|v| v.lower);
+                device.vlan = lower.and_then(|lower| Vlan::new(lower, &device.data)).map(Box::new);
+            }
             LinkData::Vxlan(_) => {
                 let text = "ip link set … type vxlan: what a vxlan was made with stays here; delete it and add it anew";
                 return Err(says(255, text));
@@ -583,9 +635,9 @@ impl Host {
                 allmulti: u32::from(d.flags & ALLMULTI != 0),
                 min_mtu,
                 max_mtu,
-                kind: if d.loopback { String::new() } else { d.class.kind.to_owned() },
+                kind: if d.loopback { String::new() } else { d.class.type_name().to_owned() },
                 data: d.data.clone(),
-                slave_kind: master.map_or_else(String::new, |m| m.class.kind.to_owned()),
+                slave_kind: master.map_or_else(String::new, |m| m.class.type_name().to_owned()),
                 addr_gen_mode: d.six.conf.addr_gen_mode.name().to_owned(),
                 queues: d.queues,
                 tso_max_size: match d.class.kind {

@@ -12,12 +12,18 @@ mod route;
 mod rule;
 mod tables;
 mod tunnel;
+mod tuntap;
 
 use super::{Files, Ran};
 use crate::{Host, Output};
 use penstock_lang::ip::{self, Command, Failure, LinkFilter};
 use penstock_lang::token::Line;
 use penstock_model::{Kernel, KernelError, Time};
+
+/// Kinds of links that are not here, with what to do instead.
+pub(super) fn kinds_elsewhere() -> impl Iterator<Item = (&'static str, &'static str)> {
+    link::ELSEWHERE.into_iter().filter(|(kind, _)| crate::device::class(kind).is_none())
+}
 
 /// What a command gave: standard output, and what it says beside.
 pub(super) type Done = Result<String, Failure>;
@@ -152,6 +158,8 @@ impl Host {
             Command::NeighFlush(filter) => self.neigh_flush_some(&filter),
             Command::Tunnel(request) => self.tunnel_request(&request, now),
             Command::TunnelShow(name, form) => self.tunnel_show(name.as_deref(), form),
+            Command::Tun(request) => self.tun_request(&request, now),
+            Command::TunShow(form) => Ok(self.tun_show(form)),
             Command::Netns(..) | Command::Batch(..) => Ok(String::new()),
         }
     }
@@ -179,7 +187,7 @@ impl Host {
                     Some(kind) => {
                         d.master.and_then(|m| self.devices.get(m)).is_some_and(|m| m.class.kind == kind)
                     }
-                    None => !d.loopback && d.class.kind == kind,
+                    None => !d.loopback && d.class.type_name() == kind,
                 })
         });
         Ok(wanted.map(|d| d.ifindex).collect())

@@ -364,7 +364,7 @@ fn details(out: &mut Out, d: &Details, links: bool) {
 
 fn data(out: &mut Out, data: &LinkData, kind: &str) {
     match data {
-        LinkData::Vlan { id, protocol, flags, ingress, egress } => {
+        LinkData::Vlan { id, protocol, flags, ingress, egress, .. } => {
             out.open_object(Some("info_data"));
             let name = match protocol {
                 0x8100 => "802.1Q".to_owned(),
@@ -410,6 +410,7 @@ fn data(out: &mut Out, data: &LinkData, kind: &str) {
         }
         LinkData::TunnelSet(set) => super::tunnel::data(out, set, kind),
         LinkData::Vxlan(set) => super::tunnel::vxlan(out, set),
+        LinkData::Tun(set) => super::super::tuntap::details(out, set),
         _ => {}
     }
 }

@@ -29,6 +29,10 @@ use output::Push;
 use penstock_model::{Kernel, Span, Time};
 use penstock_packet::{Tcp, TcpFlags};
 
+// Of `tcp_recovery`.
+const STATIC_REO_WND: u8 = 2;
+const NO_DUPTHRESH: u8 = 4;
+
 /// One side of one TCP connection.
 ///
 /// # Order of calls
@@ -130,7 +134,10 @@ impl Endpoint {
     fn new(cfg: &Config, sport: u16, dport: u16, isn: u32, state: State, now: Time) -> Endpoint {
         let mut cfg = cfg.clone();
         cfg.mss = cfg.mss.max(88);
-        let clock = Clock::new(cfg.stack, cfg.hz, isn, now);
+        let mut clock = Clock::new(cfg.stack, cfg.hz, isn, now);
+        if !cfg.timestamp_offset && cfg.stack.is_linux_6_12() {
+            clock.without_offset();
+        }
         let mut p = Params::new(cfg.stack, &clock);
         if let Some(span) = cfg.min_rto {
             p.rto_min = clock.span_to_jiffies(span).max(1);
@@ -141,6 +148,9 @@ impl Endpoint {
             Stack::Ns2 => Kernel::V6_12,
         };
         p.tlp &= cfg.early_retrans;
+        p.frto = cfg.frto;
+        p.static_reo_wnd = cfg.recovery & STATIC_REO_WND != 0;
+        p.no_dupthresh = cfg.recovery & NO_DUPTHRESH != 0;
         p.reordering = cfg.reordering.unwrap_or(p.reordering).max(1);
         let tx = Sender::new(&cfg, kernel, p, clock, isn);
         Endpoint {

@@ -352,7 +352,7 @@ impl Recovery {
         self.high_seq = tx.space.nxt();
         self.tlp_high = None;
         self.queue_cwr(tx);
-        self.frto = new_recovery || tx.timers.retransmits() > 0;
+        self.frto = tx.p.frto && (new_recovery || tx.timers.retransmits() > 0);
     }
 
     // ---- The machine ----
@@ -585,6 +585,9 @@ impl Recovery {
             let limited = tx.cc.is_limited();
             tx.show_window();
             tx.cc.grow(delivered, limited, &tx.clock);
+            if tx.cc.takes_cwr() {
+                self.enter_cwr(tx);
+            }
         }
     }
 }

@@ -71,9 +71,8 @@ impl Recovery {
 
     //= linux v6.12 net/ipv4/tcp_recovery.c tcp_rack_reo_wnd
     fn rack_reo_wnd(&self, tx: &Sender) -> u32 {
-        if self.reord_seen == 0
-            && (tx.cc.state() >= CaState::Recovery || tx.q.sacked_out() >= self.reordering)
-        {
+        let many = || tx.q.sacked_out() >= self.reordering && !tx.p.no_dupthresh;
+        if self.reord_seen == 0 && (tx.cc.state() >= CaState::Recovery || many()) {
             return 0;
         }
         let min_rtt = tx.timers.min_rtt();
@@ -156,7 +155,7 @@ impl Recovery {
     /// Widens the reordering window when duplicates show that it was too narrow.
     //= linux v6.12 net/ipv4/tcp_recovery.c tcp_rack_update_reo_wnd
     pub(crate) fn rack_update_reo_wnd(&mut self, tx: &mut Sender, prior_delivered: u64) {
-        if prior_delivered == 0 {
+        if prior_delivered == 0 || tx.p.static_reo_wnd {
             return;
         }
         let delivered = tx.cc.delivered();

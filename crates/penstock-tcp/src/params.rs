@@ -15,12 +15,6 @@ pub(crate) struct Params {
     pub xp: bool,
     /// Tail loss probes are sent.
     pub tlp: bool,
-    /// F-RTO is used (`tcp_frto`).
-    pub frto: bool,
-    /// The reordering window stays as it begins (`tcp_recovery` 2).
-    pub static_reo_wnd: bool,
-    /// Duplicates alone start no recovery (`tcp_recovery` 4).
-    pub no_dupthresh: bool,
     pub rto_min: u32,
     pub rto_max: u32,
     pub rto_init: u32,
@@ -40,9 +34,6 @@ impl Params {
                 today: false,
                 xp: false,
                 tlp: false,
-                frto: true,
-                static_reo_wnd: false,
-                no_dupthresh: false,
                 rto_min: s(200),
                 rto_max: s(120_000),
                 rto_init: s(3_000),
@@ -54,9 +45,6 @@ impl Params {
                 today: true,
                 xp: false,
                 tlp: true,
-                frto: true,
-                static_reo_wnd: false,
-                no_dupthresh: false,
                 rto_min: s(200),
                 rto_max: s(120_000),
                 rto_init: s(1_000),
@@ -68,9 +56,6 @@ impl Params {
                 today: false,
                 xp: true,
                 tlp: false,
-                frto: true,
-                static_reo_wnd: false,
-                no_dupthresh: false,
                 rto_min: s(300),
                 rto_max: s(240_000),
                 rto_init: s(3_000),

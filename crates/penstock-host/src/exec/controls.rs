@@ -374,7 +374,7 @@ mod tests {
         assert_eq!(said(&mut h, "modprobe tcp_cdg window=16 use_tolerance=y nonsense=1"), (0, String::new()));
         assert_eq!(h.read_file(&format!("{file}window")).unwrap(), "16\n");
         assert_eq!(h.read_file(&format!("{file}use_tolerance")).unwrap(), "Y\n");
-        assert_eq!(said(&mut h, &format!("echo 100 > {file}backoff_factor")).0, 0);
+        assert_eq!(h.write_file(&format!("{file}backoff_factor"), "100\n", Time::ZERO), Ok(()));
         assert_eq!(h.write_file(&format!("{file}window"), "32", Time::ZERO), Err("Permission denied"));
         assert_eq!(h.write_file(&format!("{file}use_ineff"), "many", Time::ZERO), Err("Invalid argument"));
         let want = [("cdg", "backoff_factor", 100), ("cdg", "use_tolerance", 1), ("cdg", "window", 16)];

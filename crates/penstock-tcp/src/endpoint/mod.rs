@@ -29,10 +29,6 @@ use output::Push;
 use penstock_model::{Kernel, Span, Time};
 use penstock_packet::{Tcp, TcpFlags};
 
-// Of `tcp_recovery`.
-const STATIC_REO_WND: u8 = 2;
-const NO_DUPTHRESH: u8 = 4;
-
 /// One side of one TCP connection.
 ///
 /// # Order of calls
@@ -148,14 +144,11 @@ impl Endpoint {
             Stack::Ns2 => Kernel::V6_12,
         };
         p.tlp &= cfg.early_retrans;
-        p.frto = cfg.frto;
-        p.static_reo_wnd = cfg.recovery & STATIC_REO_WND != 0;
-        p.no_dupthresh = cfg.recovery & NO_DUPTHRESH != 0;
         p.reordering = cfg.reordering.unwrap_or(p.reordering).max(1);
         let tx = Sender::new(&cfg, kernel, p, clock, isn);
         Endpoint {
             state,
-            recovery: Recovery::new(&p, tx.space.iss()),
+            recovery: Recovery::new(&p, tx.space.iss(), (cfg.frto, cfg.recovery)),
             rx: Receiver::new(&cfg, clock.hz(), &p),
             tx,
             push: Push::default(),
@@ -367,8 +360,8 @@ mod tests {
 
     #[test]
     fn what_each_segment_needs_lies_together() {
-        // What recovery, retransmission and set-up need stands behind, or elsewhere.
-        assert!(size_of::<Endpoint>() <= 1912, "{}", size_of::<Endpoint>());
+        // What recovery, retransmission and set-up need stands behind, or elsewhere. Thirty lines of a cache.
+        assert!(size_of::<Endpoint>() <= 1920, "{}", size_of::<Endpoint>());
         assert!(offset_of!(Endpoint, rx) <= 112 && offset_of!(Endpoint, tx) <= 648);
         assert!(offset_of!(Endpoint, recovery) < offset_of!(Endpoint, rcv_scaling));
         let cold = [offset_of!(Endpoint, error), offset_of!(Endpoint, aside), offset_of!(Endpoint, cfg)];

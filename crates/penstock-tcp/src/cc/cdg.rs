@@ -370,7 +370,7 @@ mod tests {
         // One gradient of 1 us in two of eight: 1 × 8 / 2 = 4, and 4 × 2^24 is far beyond the dice.
         round(&mut c, &mut w, 10_001);
         assert!(std::mem::take(&mut w.enters_cwr));
-        assert_eq!(c.ssthresh(&w), 100 * 724 >> 10);
+        assert_eq!(c.ssthresh(&w), (100 * 724) >> 10);
         c.on_complete_cwr(&mut w);
         // A loss: the shadow window's half, which is more than that of a window that has backed off.
         w.cwnd = 70;

@@ -159,7 +159,8 @@ mod tests {
 
     #[test]
     fn a_loss_takes_what_the_table_says() {
-        for (cwnd, left) in [(30, 15), (100, 100 - (100 * 112 >> 8)), (1000, 1000 - (1000 * 83 >> 8)), (3, 2)]
+        for (cwnd, left) in
+            [(30, 15), (100, 100 - ((100 * 112) >> 8)), (1000, 1000 - ((1000 * 83) >> 8)), (3, 2)]
         {
             let (mut c, mut w) = at(cwnd);
             w.cwnd = cwnd;
@@ -167,7 +168,7 @@ mod tests {
         }
         let (mut c, mut w) = at(200_000);
         w.cwnd = 200_000;
-        assert_eq!((c.info()[0].1, c.ssthresh(&w)), (71, 200_000 - (200_000 * 24 >> 8)));
+        assert_eq!((c.info()[0].1, c.ssthresh(&w)), (71, 200_000 - ((200_000 * 24) >> 8)));
     }
 
     #[test]

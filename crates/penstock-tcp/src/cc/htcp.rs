@@ -266,7 +266,7 @@ mod tests {
         c.pkts_acked(&mut w, &sample(80));
         assert_eq!(c.ssthresh(&w), 50, "the first halves");
         // 6 of 8 jiffies, the memory of the longest fading: 6 + 2 × 95 / 100 = 7.
-        assert_eq!(c.ssthresh(&w), 100 * (6 * 128 / 7_u32).min(102) / 128);
+        assert_eq!(c.ssthresh(&w), 100 * 102 / 128, "109 of 128, 102 at most");
         // With rates that have changed by more than a fifth a loss halves.
         let (mut c, mut w) = at(&[]);
         w.cwnd = 100;

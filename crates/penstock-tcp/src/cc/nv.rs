@@ -277,7 +277,7 @@ mod tests {
         assert_eq!((nv.last_rtt, nv.min_rtt, nv.rtt_max_rate), (10_000, 10_000, 400_000));
         assert_eq!(w.cwnd, 100, "not in the first round trip");
         round(&mut nv, &mut w, 40, 10_000, 50);
-        assert_eq!((w.cwnd, w.ssthresh), (100 - (40 * 38 >> 7), 60), "30 % of 40 too many");
+        assert_eq!((w.cwnd, w.ssthresh), (100 - ((40 * 38) >> 7), 60), "30 % of 40 too many");
         assert!(!nv.allow_growth);
         // Beyond slow start sixty measurements are needed.
         let cwnd = w.cwnd;
@@ -286,7 +286,7 @@ mod tests {
         }
         assert_eq!((w.cwnd, nv.eval_call_cnt), (cwnd, 77));
         round(&mut nv, &mut w, 1, 10_000, 50);
-        assert_eq!(w.cwnd, cwnd - (29 * 38 >> 7));
+        assert_eq!(w.cwnd, cwnd - ((29 * 38) >> 7));
     }
 
     #[test]
@@ -301,7 +301,7 @@ mod tests {
         nv.cong_avoid(&mut w, 30);
         assert_eq!(w.cwnd, 31);
         nv.on_state(&mut w, CaState::Loss);
-        assert_eq!((nv.growth_factor, nv.ssthresh(&w)), (-1, 31 * 819 >> 10));
+        assert_eq!((nv.growth_factor, nv.ssthresh(&w)), (-1, (31 * 819) >> 10));
         nv.on_state(&mut w, CaState::Open);
         (nv.allow_growth, w.cwnd_cnt) = (true, 0);
         nv.cong_avoid(&mut w, 61);

@@ -14,7 +14,7 @@ A scenario: {"name", "cc": "reno", "bytes": 100000, "rate": "10mbit", "limit": 4
 "read_after_ms": 0, "read": [bytes at most, ms of pause], "back_writes": [[ms, bytes], ...] of the receiver, "reply": [bytes read, bytes to answer
 them], "for_ms": 3000,
 "local": ["qdisc add dev va root pfifo limit 5", ...] tc commands on the sender's own device, whose queue drops then, "udp": [bytes, us between two, how many ms
-before the SYN the first] datagrams that share it}. Without "rate" the router passes everything at once. A late segment passes by the bottleneck's queue and takes the most of "late" instead.
+before the SYN the first] datagrams that share it, "module": {parameter of the control's module: value}}. Without "rate" the router passes everything at once. A late segment passes by the bottleneck's queue and takes the most of "late" instead.
 "back": "100mbit", the rate of the way back, keeps ACKs of one moment apart: the clock creeps by a nanosecond a look, and a process may run between them."""
 import ctypes, json, os, socket, struct, subprocess, sys, threading, time
 
@@ -85,6 +85,7 @@ def network(s):
         sh(f'ip -n {n} neigh replace {ip} lladdr {mac(pn, pd)} dev {d} nud permanent')
     for key, value in dict({'net.ipv4.tcp_no_metrics_save': 1}, **s.get('sysctl', {})).items():
         for n in 'ab': sh(f"ip netns exec {n} sysctl -qw '{key}={value}'")
+    for key, value in s.get('module', {}).items(): sh(f"echo {value} >/sys/module/tcp_{s['cc']}/parameters/{key}")
     queue = f"tbf rate {s.get('rate')} burst {mtu + 14} limit {s.get('limit')}"
     if 'rate' in s and 'late' not in s: sh(f'ip netns exec r tc qdisc add dev rb root {queue}')
     if 'late' in s:

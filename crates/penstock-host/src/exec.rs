@@ -3,6 +3,7 @@
 //! A command that fails has changed nothing. Scripts are the interpreter's (`penstock-shell`): it gives commands here word by word.
 
 mod conntrack;
+pub(crate) mod controls;
 pub(crate) mod ethtool;
 mod files;
 mod filter;
@@ -16,6 +17,7 @@ mod settings;
 mod tc;
 pub(crate) mod vlantools;
 
+pub use controls::followed_parameters;
 pub use files::{FileError, Files, NoFiles};
 pub use programs::{PROGRAMS, Program, Reach};
 pub use settings::keys::unfollowed as unfollowed_settings;

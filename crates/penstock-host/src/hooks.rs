@@ -120,7 +120,8 @@ impl Host {
             tcp.flags = tcp.flags.with(TcpFlags::ACK);
             tcp.ack = t.seq.wrapping_add(payload + one(TcpFlags::SYN) + one(TcpFlags::FIN));
         }
-        let ttl = self.sysctl.default_ttl;
+        // The route's, or the host's.
+        let ttl = 0;
         let l3 = L3::Ipv4(Ipv4 { src: h.dst, dst: h.src, tos: 0, ttl, id: 0, frag_off: IP_DF, ..h });
         let len = penstock_packet::headers::ETH_HLEN + 40;
         let mut answer = cx.pool.alloc(Skb { len, pkt_len: len, l3, l4: L4::Tcp(tcp), ..Skb::clone(packet) });

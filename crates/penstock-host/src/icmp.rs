@@ -117,7 +117,8 @@ impl Host {
         cx: &mut HostCx<'_>,
     ) {
         let len = ETH_HLEN + 20 + 8 + about.network_len().min(ROOM);
-        let ttl = self.sysctl.default_ttl;
+        // The route's, or the host's.
+        let ttl = 0;
         let l3 = L3::Ipv4(Ipv4 { src, dst, tos, ttl, protocol: ipproto::ICMP, id: 0, frag_off: 0 });
         let mut packet =
             cx.pool.alloc(Skb { created: cx.now, queued: cx.now, ..Skb::new(len, l3, L4::Icmp(l4)) });
@@ -139,13 +140,17 @@ impl Host {
             self.deliver(packet, cx);
             return;
         }
-        if self.sysctl.icmp_echo_ignore_all || self.is_broadcast(h.dst) {
-            // icmp_echo_ignore_broadcasts is 1 by default.
+        let to_all = self.is_broadcast(h.dst);
+        let ignores = "net.ipv4.icmp_echo_ignore_broadcasts";
+        if self.sysctl.icmp_echo_ignore_all || to_all && !self.is_set_to(ignores, "0") {
             self.discard(packet, "icmp", "echo-ignored", cx);
             return;
         }
-        let ttl = self.sysctl.default_ttl;
-        packet.l3 = L3::Ipv4(Ipv4 { src: h.dst, dst: h.src, ttl, id: 0, frag_off: 0, ..h });
+        // The route's, or the host's.
+        let ttl = 0;
+        // fib_compute_spec_dst: of a broadcast the route says.
+        let src = if to_all { Ipv4Addr::UNSPECIFIED } else { h.dst };
+        packet.l3 = L3::Ipv4(Ipv4 { src, dst: h.src, ttl, id: 0, frag_off: 0, ..h });
         packet.l4 = L4::Icmp(Icmp { ty: ECHO_REPLY, ..i });
         packet.priority = 0;
         packet.mark = 0;

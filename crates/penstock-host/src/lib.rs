@@ -51,7 +51,9 @@ mod within;
 
 pub use condition::Conditioned;
 pub use device::{Address, Counters, Devices, Lower, NetDevice};
-pub use exec::{FileError, Files, NoFiles, PROGRAMS, Program, Reach, not_here, unfollowed_settings};
+pub use exec::{
+    FileError, Files, NoFiles, PROGRAMS, Program, Reach, followed_parameters, not_here, unfollowed_settings,
+};
 pub use foresee::{Goes, WayTo};
 pub use neigh::{Neigh, NeighTable, Nud};
 pub use netfilter::ct::connections;
@@ -160,9 +162,14 @@ pub(crate) struct Settings {
     pub(crate) icmp_echo_ignore_all: bool,
     pub(crate) congestion_control: String,
     pub(crate) tcp_sack: bool,
-    pub(crate) tcp_timestamps: bool,
+    /// 0 no, 1 with an offset of each connection's own, 2 without.
+    pub(crate) tcp_timestamps: u8,
     pub(crate) tcp_window_scaling: bool,
     pub(crate) tcp_ecn: u8,
+    /// The congestion controls that are there, in the order they came, and whether programs without rights may choose them.
+    pub(crate) controls: Vec<(&'static str, bool)>,
+    /// Parameters of their modules that are set: control and name.
+    pub(crate) parameters: BTreeMap<(&'static str, &'static str), i64>,
     /// Those that are kept as text, where a command has set them.
     pub(crate) kept: BTreeMap<String, String>,
 }
@@ -171,6 +178,8 @@ impl Settings {
     /// What a new network namespace has of the one it was made in.
     pub(crate) fn inherit(&mut self, from: &Settings) {
         self.congestion_control.clone_from(&from.congestion_control);
+        self.controls.clone_from(&from.controls);
+        self.parameters.clone_from(&from.parameters);
     }
 }
 
@@ -186,9 +195,11 @@ impl Default for Settings {
             icmp_echo_ignore_all: false,
             congestion_control: "cubic".to_owned(),
             tcp_sack: true,
-            tcp_timestamps: true,
+            tcp_timestamps: 1,
             tcp_window_scaling: true,
             tcp_ecn: 2,
+            controls: vec![("reno", true), ("cubic", true)],
+            parameters: BTreeMap::new(),
             kept: BTreeMap::new(),
         }
     }
@@ -440,7 +451,8 @@ impl Host {
         let translation = (six && self.six.forwarding && self.netfilter.translates6()).then(|| {
             "rules that translate addresses meet IPv6 packets, whose addresses are not translated here: write them for IPv4 alone (iptables, nft's ip)".to_owned()
         });
-        let settings = self.unfollowed_settings().into_iter().chain(self.unfollowed_words());
+        let settings = self.unfollowed_settings().into_iter().chain(self.unfollowed_parameters());
+        let settings = settings.chain(self.unfollowed_words());
         queueing
             .chain(parts)
             .chain(rules.chain(translation).chain(settings).map(|rule| format!("{}: {rule}", self.name)))

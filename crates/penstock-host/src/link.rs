@@ -271,6 +271,13 @@ impl Host {
         device.six = crate::six::Device6::new(self.six.begins);
         device.rp_filter = self.sysctl.rp_filter_begins;
         self.sysctl.filters_sources |= device.rp_filter > 0;
+        for attribute in ["arp_announce", "arp_filter", "arp_ignore"] {
+            // inetdev_init: as `default` is now.
+            let key = |of: &str| format!("net.ipv4.conf.{of}.{attribute}");
+            if let Some(value) = self.sysctl.kept.get(&key("default")).cloned() {
+                self.sysctl.kept.insert(key(name), value);
+            }
+        }
         device.tree.set_default(self.default_qdisc);
         device.tree.share_blocks(&self.blocks);
         let ifindex = self.devices.insert(device, index);

@@ -310,7 +310,7 @@ impl Host {
     ///
     /// The caller sets `len` (with the Ethernet header: 14 + 20 + transport header + payload, up to 65,549),
     /// `priority` ([`rt_tos2priority`] of a socket's ToS, or `SO_PRIORITY`), and the headers; a source of 0.0.0.0 is
-    /// chosen by the route, a ttl of 0 is `ip_default_ttl`, an identification of 0 without DF is numbered here.
+    /// chosen by the route, a ttl of 0 is the route's `hoplimit` or `ip_default_ttl`, an identification of 0 without DF is numbered here.
     /// Of IPv6, `iif` names the device for a destination that means something on one link only; 0 where there is none.
     /// Hardware addresses are filled in here. Packets over the device's MTU are cut into fragments.
     ///
@@ -372,7 +372,7 @@ impl Host {
             h.src = self.source_for(&hop, h.dst);
         }
         if h.ttl == 0 {
-            h.ttl = self.sysctl.default_ttl;
+            h.ttl = hop.ttl(self.sysctl.default_ttl);
         }
         if h.id == 0 && h.frag_off & IP_DF == 0 {
             self.ip_id = self.ip_id.wrapping_add(1);

@@ -100,13 +100,15 @@ impl Host {
             let device = self.devices.iter().find(|d| d.name == name).ok_or(NOT_FOUND)?;
             return self.attribute(device, attribute);
         }
+        if let Some(text) = self.read_parameter(path) {
+            return Ok(text);
+        }
         match path {
             "/proc/net/dev" => Ok(self.proc_net_dev()),
             "/proc/net/route" => Ok(self.proc_net_route()),
             "/proc/net/arp" => Ok(self.proc_net_arp()),
             "/proc/net/penstock_cwnd" => self.cwnd_table.clone().ok_or(NOT_FOUND),
             "/proc/modules" => Ok(self.proc_modules()),
-            HYSTART_DETECT if self.kernel != Kernel::V2_6_35 => Ok("3\n".to_owned()),
             "/proc/sys/kernel/hostname" => Ok(format!("{}\n", self.name)),
             _ => Err(NOT_FOUND),
         }
@@ -152,6 +154,9 @@ impl Host {
         if path == HYSTART_DETECT && self.kernel != Kernel::V2_6_35 {
             // Both ways of detection are what connections follow; no other choice is simulated.
             return if text.trim() == "3" { Ok(()) } else { Err(DENIED) };
+        }
+        if let Some(done) = self.write_parameter(path, text) {
+            return done;
         }
         let rest = path.strip_prefix("/sys/class/net/").ok_or(NOT_FOUND)?;
         let (name, attribute) = rest.split_once('/').ok_or("Is a directory")?;
@@ -199,6 +204,9 @@ impl Host {
             found.sort();
             found.dedup();
             return (!found.is_empty()).then_some(found);
+        }
+        if let Some(names) = self.list_parameters(path) {
+            return Some(names);
         }
         match path {
             "/proc/net" => {

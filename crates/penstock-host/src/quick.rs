@@ -113,7 +113,7 @@ impl Host {
         }
         let mac = self.neigh.reaches(hop.neigh - 1, self.kernel, now)?;
         if h.ttl == 0 {
-            h.ttl = self.sysctl.default_ttl;
+            h.ttl = hop.ttl(self.sysctl.default_ttl);
         }
         packet.iif = 0;
         packet.eth = (out.mac, mac);

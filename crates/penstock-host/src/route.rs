@@ -329,9 +329,17 @@ pub struct Hop {
     pub(crate) mtu: u16,
     /// It stands fast (`mtu lock`): what is made here goes without DF.
     pub(crate) mtu_locked: bool,
+    /// The TTL of what is made here (`hoplimit`); 0: the host says.
+    pub(crate) hoplimit: u8,
 }
 
 impl Hop {
+    /// The TTL of what is made here and names none; `own` is the host's.
+    //= linux v6.12 include/net/route.h ip4_dst_hoplimit
+    #[inline]
+    pub(crate) fn ttl(&self, own: u8) -> u8 {
+        if self.hoplimit == 0 { own } else { self.hoplimit }
+    }
     /// The longest IP packet that may go this way out of a device of this MTU.
     //= linux v6.12 include/net/ip.h ip_dst_mtu_maybe_forward
     #[inline]
@@ -349,6 +357,7 @@ impl Hop {
         realms: 0,
         mtu: 0,
         mtu_locked: false,
+        hoplimit: 0,
     };
     fn refusing(kind: RouteKind) -> Hop {
         Hop { kind: Some(kind), ..Hop::NONE }

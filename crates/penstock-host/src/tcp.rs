@@ -1,6 +1,7 @@
 //! What a machine's settings and routes say of its TCP connections. Whoever makes these asks here.
 //!
 //! Follows: linux v6.12 net/ipv4/sysctl_net_ipv4.c, net/ipv4/tcp_metrics.c `tcp_init_metrics`, include/net/tcp.h `tcp_rto_min`.
+//! What `tcp_ca_dst_init` and `tcp_ca_openreq_child` (net/ipv4/tcp_cong.c) take from a route stands above what a program has set before the connection is opened.
 //! Differs: of a route's metrics `rtt`, `rttvar` and `ssthresh` are kept and shown, and nothing follows (6.12 does not follow `ssthresh` either,
 //! for `tcp_no_ssthresh_metrics_save`).
 
@@ -14,10 +15,14 @@ use std::net::Ipv4Addr;
 pub struct TcpSettings {
     /// `tcp_congestion_control`: a name.
     pub congestion_control: String,
+    /// `/sys/module/tcp_NAME/parameters`: control, parameter, value, of those that are set to another than they begin with.
+    pub parameters: Vec<(&'static str, &'static str, i64)>,
     /// `tcp_sack`.
     pub sack: bool,
     /// `tcp_timestamps`.
     pub timestamps: bool,
+    /// `tcp_timestamps` 1, not 2: each connection's begin somewhere else.
+    pub timestamp_offset: bool,
     /// `tcp_window_scaling`.
     pub window_scaling: bool,
     /// `tcp_ecn`: 0 never, 1 asked for, 2 agreed to.
@@ -36,6 +41,14 @@ pub struct TcpSettings {
     pub rto_min: Option<Span>,
     /// `tcp_early_retrans`: tail loss probes are sent.
     pub early_retrans: bool,
+    /// `tcp_frto`: F-RTO is used after a timeout.
+    pub frto: bool,
+    /// `tcp_recovery`: how losses are found.
+    pub recovery: u8,
+    /// `tcp_dsack`: duplicates are told.
+    pub dsack: bool,
+    /// `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`, per cent.
+    pub pacing_ratios: (u16, u16),
     /// `tcp_reordering`: duplicates that are first held for reordering.
     pub reordering: Option<u32>,
     /// `net.core.wmem_max` and `rmem_max`: the most that programs get when they ask for buffers, bytes.
@@ -65,6 +78,10 @@ pub struct TcpRoute {
     pub reordering: Option<u32>,
     /// `quickack 1`: every segment is acknowledged at once.
     pub quickack: bool,
+    /// `congctl`: the congestion control, whatever the program has asked for.
+    pub congctl: Option<&'static str>,
+    /// `features ecn`: ECN is asked for and agreed to.
+    pub ecn: bool,
 }
 
 // `RTAX_*`.
@@ -73,9 +90,11 @@ const CWND: u8 = 7;
 const ADVMSS: u8 = 8;
 const REORDERING: u8 = 9;
 const INITCWND: u8 = 11;
+const FEATURES: u8 = 12;
 const RTO_MIN: u8 = 13;
 const INITRWND: u8 = 14;
 const QUICKACK: u8 = 15;
+const CC_ALGO: u8 = 16;
 
 impl Host {
     /// The settings of TCP.
@@ -91,8 +110,10 @@ impl Host {
         };
         TcpSettings {
             congestion_control: s.congestion_control.clone(),
+            parameters: s.parameters.iter().map(|(&(of, name), &value)| (of, name, value)).collect(),
             sack: s.tcp_sack,
-            timestamps: s.tcp_timestamps,
+            timestamps: s.tcp_timestamps > 0,
+            timestamp_offset: s.tcp_timestamps == 1,
             window_scaling: s.tcp_window_scaling,
             ecn: s.tcp_ecn,
             slow_start_after_idle: number("net.ipv4.tcp_slow_start_after_idle").map(|n| n != 0),
@@ -104,6 +125,13 @@ impl Host {
             rto_min: number("net.ipv4.tcp_rto_min_us").map(|us| Span::from_us(us.max(1))),
             //= linux v6.12 net/ipv4/tcp_output.c tcp_schedule_loss_probe: of 3 and 4 alone
             early_retrans: number("net.ipv4.tcp_early_retrans").is_none_or(|n| n == 3 || n == 4),
+            frto: number("net.ipv4.tcp_frto") != Some(0),
+            recovery: number("net.ipv4.tcp_recovery").map_or(1, |n| n as u8),
+            dsack: number("net.ipv4.tcp_dsack") != Some(0),
+            pacing_ratios: (
+                number("net.ipv4.tcp_pacing_ss_ratio").map_or(200, |n| n as u16),
+                number("net.ipv4.tcp_pacing_ca_ratio").map_or(120, |n| n as u16),
+            ),
             reordering: number("net.ipv4.tcp_reordering").map(|n| n.clamp(1, 300) as u32),
             most_asked: (
                 number("net.core.wmem_max").map(|n| n.clamp(4_608, 1 << 30) as u32),
@@ -112,6 +140,12 @@ impl Host {
             limit_output: number("net.ipv4.tcp_limit_output_bytes").map(|n| n.clamp(1, 1 << 30) as u32),
             txrehash: number("net.core.txrehash") != Some(0),
         }
+    }
+    /// The congestion controls that routes name (`congctl`).
+    pub fn route_controls(&self) -> Vec<&'static str> {
+        let four = self.fib.routes().flat_map(|r| &r.metrics);
+        let all = four.chain(self.six.fib.routes().flat_map(|r| &r.metrics));
+        all.filter(|m| m.0 == CC_ALGO).filter_map(|m| penstock_lang::ip::control_of(m.1)).collect()
     }
     /// `net.core.wmem_default`, where a command has set it: the send buffer of a new socket that is not TCP's, bytes.
     pub fn send_buffer(&self) -> Option<u32> {
@@ -147,6 +181,10 @@ impl TcpRoute {
                 RTO_MIN => t.rto_min = value_if.map(|ms| Span::from_ms(ms.into())),
                 INITRWND => t.initrwnd = value_if,
                 QUICKACK => t.quickack = value != 0,
+                // RTAX_FEATURE_ECN
+                FEATURES => t.ecn = value & 1 != 0,
+                // Of 6.12 and later.
+                CC_ALGO => t.congctl = penstock_lang::ip::control_of(value),
                 _ => {}
             }
         }

@@ -59,6 +59,7 @@ fn settings_are_the_keys_of_a_flow() {
     for (setting, key) in [
         ("tcp_congestion_control=reno", "cc = \"reno\""),
         ("tcp_congestion_control=bbr", "cc = \"bbr\""),
+        ("tcp_congestion_control=illinois", "cc = \"illinois\""),
         ("tcp_sack=0", "sack = false"),
         ("tcp_ecn=1", "ecn = true"),
         ("tcp_rto_min_us=400000", "min_rto = \"400ms\""),
@@ -127,23 +128,22 @@ fn a_congestion_control_that_is_not_simulated_is_refused() {
              [host.b]\neth0 = \"10.0.0.2/24\"\n[[link]]\nends = [\"a:eth0\", \"b:eth0\"]\nrate = \"10mbit\"\n"
         )
     };
-    let refusal = |name: &str| {
-        let read = parse_with(&text(name), "test.toml", &|_| Err("there is no such file".to_owned()));
+    let refusal_of = |text: &str| {
+        let read = parse_with(text, "test.toml", &|_| Err("there is no such file".to_owned()));
         let read = read.unwrap_or_else(|d| panic!("{}", d[0]));
         let refused = run(&read, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} })
             .err()
             .unwrap_or_default();
         refused.into_iter().map(|d| d.message).collect::<Vec<_>>().join("; ")
     };
+    let refusal = |name: &str| refusal_of(&text(name));
     let words = "sysctl: setting key \"net.ipv4.tcp_congestion_control\": No such file or directory";
     assert!(refusal("cubik").contains(words), "{}", refusal("cubik"));
-    // Linux has it; the simulator has not.
-    assert!(
-        refusal("htcp").starts_with("a: tcp_congestion_control htcp: not simulated"),
-        "{}",
-        refusal("htcp")
-    );
-    assert_eq!(refusal("vegas"), "");
+    assert_eq!(refusal("vegas") + &refusal("htcp"), "");
+    // Linux 2.6.35 had it; the simulator has it as it is today.
+    let old = text("htcp").replace("[host.a]", "[host.a]\nkernel = \"2.6.35\"");
+    let words = refusal_of(&old);
+    assert!(words.starts_with("a: tcp_congestion_control htcp: not simulated in profile 2.6.35"), "{words}");
 }
 
 #[test]
@@ -155,6 +155,8 @@ fn routes_are_the_keys_of_a_flow() {
         ("initcwnd 3", "initial_window = 3"),
         ("rto_min 400ms", "min_rto = \"400ms\""),
         ("quickack 1", "quickack = true"),
+        ("congctl scalable", "cc = \"scalable\""),
+        ("congctl lock vegas", "cc = \"vegas\""),
     ] {
         let by_route = trace(&experiment(&to_b(metric), &to_a(metric), LOAD));
         let by_key = trace(&experiment("", "", &format!("tcp = {{ {key} }}\n{LOAD}")));
@@ -247,4 +249,41 @@ fn ns2_gives_the_same_shares() {
         let (far, near) = (good(&["SACK", "NewReno+ECN"]), good(&["NewReno"]));
         assert!(within(far, end) && within(near, inter), "{file}: {far} {near}");
     }
+}
+
+#[test]
+fn a_route_s_congestion_control_stands_above_a_flow_s() {
+    let by_route = "\"ip route replace default via 10.0.1.1 congctl highspeed\"";
+    let highspeed = trace(&experiment("", "", &format!("tcp = {{ cc = \"highspeed\" }}\n{LOAD}")));
+    assert_eq!(trace(&experiment(by_route, "", &format!("tcp = {{ cc = \"reno\" }}\n{LOAD}"))), highspeed);
+    assert_ne!(trace(&experiment("", "", &format!("tcp = {{ cc = \"reno\" }}\n{LOAD}"))), highspeed);
+}
+
+#[test]
+fn parameters_of_modules_and_settings_of_recovery_are_followed() {
+    let plain = |cc: &str| trace(&experiment("", "", &format!("tcp = {{ cc = \"{cc}\" }}\n{LOAD}")));
+    let set = |cc: &str, line: &str| {
+        trace(&experiment(&format!("\"{line}\""), "", &format!("tcp = {{ cc = \"{cc}\" }}\n{LOAD}")))
+    };
+    assert_ne!(set("bic", "modprobe tcp_bic beta=300"), plain("bic"));
+    let later = "modprobe tcp_hybla; echo 5 > /sys/module/tcp_hybla/parameters/rtt0";
+    assert_ne!(set("hybla", later), plain("hybla"));
+    assert_eq!(set("bic", "modprobe tcp_bic"), plain("bic"));
+    // What fq paces by.
+    let fq = "tc qdisc add dev eth0 root fq";
+    let ratios = |ss: u32, ca: u32| {
+        format!("{fq}; sysctl -w net.ipv4.tcp_pacing_ss_ratio={ss} net.ipv4.tcp_pacing_ca_ratio={ca}")
+    };
+    assert_eq!(set("cubic", &ratios(200, 120)), set("cubic", fq));
+    assert_ne!(set("cubic", &ratios(110, 120)), set("cubic", fq));
+    assert_ne!(set("cubic", &ratios(200, 60)), set("cubic", fq));
+}
+
+/// What the machine lists as parameters that are followed is what the controls have, and begins alike.
+#[test]
+fn parameters_are_those_of_the_controls() {
+    let of = penstock_tcp::cc::ALGORITHMS
+        .iter()
+        .flat_map(|a| a.parameters.iter().map(|p| (a.name, p.name, p.default)));
+    assert_eq!(penstock_host::followed_parameters().collect::<Vec<_>>(), of.collect::<Vec<_>>());
 }

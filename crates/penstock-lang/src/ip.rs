@@ -21,7 +21,7 @@ pub use addr::AddrSpec;
 pub use link::{LinkData, LinkRequest, LinkVerb};
 pub use neigh::{NeighFilter, NeighSpec, NeighVerb, NetnsCommand, STATES};
 pub use route::{NextHopSpec, RouteFilter, RouteQuestion, RouteSpec, RouteVerb};
-pub use rt_names::{METRICS, TYPES, protocol_name, scope_name, table_name};
+pub use rt_names::{METRICS, TYPES, control_of, protocol_name, scope_name, table_name};
 pub use rule::{RuleSpec, RuleVerb};
 pub use show::{
     AddressView, Details, LinkRef, LinkView, NeighView, NetnsRef, NextHopView, RouteView, RuleView, links,

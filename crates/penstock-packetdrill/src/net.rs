@@ -402,6 +402,13 @@ impl Net {
         cfg.min_rto = s.rto_min;
         cfg.reordering = number("tcp_reordering").and_then(|n| u32::try_from(n).ok());
         cfg.early_retrans = s.early_retrans;
+        (cfg.frto, cfg.recovery, cfg.dsack, cfg.pacing_ratios) =
+            (s.frto, s.recovery, s.dsack, s.pacing_ratios);
+        for &(control, name, value) in &s.parameters {
+            if let Some(control) = penstock_tcp::cc::find(control) {
+                cfg.cc_parameters.set(control, name, value);
+            }
+        }
         cfg.device_accounting = true;
         let at_least = |name: &str, least: u32, own: u32| {
             number(name).map_or(own, |n| n.clamp(i64::from(least), i64::from(u32::MAX)) as u32)
@@ -444,6 +451,12 @@ impl Net {
         cfg.cwnd_clamp = route.cwnd;
         cfg.reordering = route.reordering.or(cfg.reordering);
         cfg.quickack |= route.quickack;
+        if let Some(name) = route.congctl {
+            let _ = cfg.set_cc(name);
+        }
+        if route.ecn {
+            cfg.ecn = Ecn::On;
+        }
         if let Some(advmss) = route.advmss {
             cfg.mss = cfg.mss.min(advmss.min(65_495) as u16);
         }

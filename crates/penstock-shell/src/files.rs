@@ -67,7 +67,19 @@ const UUID: &str = "/proc/sys/kernel/random/uuid";
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
 /// What the machine itself answers for.
-const OF_MACHINE: &[&str] = &["/proc/net", "/proc/sys", "/sys/class/net", "/sys/module/tcp_cubic/parameters"];
+const OF_MACHINE: &[&str] = &[
+    "/proc/net",
+    "/proc/sys",
+    "/sys/class/net",
+    "/sys/module/tcp_bic/parameters",
+    "/sys/module/tcp_cdg/parameters",
+    "/sys/module/tcp_cubic/parameters",
+    "/sys/module/tcp_dctcp/parameters",
+    "/sys/module/tcp_htcp/parameters",
+    "/sys/module/tcp_hybla/parameters",
+    "/sys/module/tcp_nv/parameters",
+    "/sys/module/tcp_vegas/parameters",
+];
 
 /// When every file was written: the moment the interpreter's clock stands at.
 pub(crate) const EPOCH: i64 = penstock_model::EPOCH;
@@ -392,7 +404,7 @@ impl FileSystem for MachineFs {
             return Ok(file(bytes, 0o444));
         }
         if let Some(text) = of_machine(&path)
-            && !OF_MACHINE.contains(&text)
+            && !FOLDERS.contains(&text)
         {
             let shown = self.ask.command(&["cat".to_owned(), text.to_owned()], None).await;
             // What cannot be read at the moment (the speed of a card that says none) is there all the same.

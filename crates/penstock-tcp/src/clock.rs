@@ -44,6 +44,11 @@ impl Clock {
         clock
     }
 
+    /// Timestamps are those of the host's clock as it is.
+    //= linux v6.12 net/ipv4/tcp_ipv4.c tcp_v4_init_ts_off: of `tcp_timestamps` 1 alone
+    pub fn without_offset(&mut self) {
+        self.ts_offset = 0;
+    }
     /// Moves to `now`.
     #[inline]
     pub fn set(&mut self, now: Time) {
@@ -66,6 +71,11 @@ impl Clock {
     pub fn tsval(&self) -> u32 {
         let ticks = if self.ts_ms { self.us / 1_000 } else { self.jiffies };
         (ticks as u32).wrapping_add(self.ts_offset)
+    }
+    /// A timestamp value of ours without its offset.
+    #[inline]
+    pub fn ticks_of(&self, ts: u32) -> u32 {
+        ts.wrapping_sub(self.ts_offset)
     }
     /// Microseconds one tick of the timestamp clock lasts.
     pub fn ts_tick_us(&self) -> u32 {

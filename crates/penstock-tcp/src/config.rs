@@ -112,6 +112,8 @@ pub struct Config {
     pub mss_follows_mtu: bool,
     /// Congestion control. Set by name with [`Config::set_cc`].
     pub cc: &'static cc::Algorithm,
+    /// What the parameters of the controllers' modules are set to (`/sys/module/tcp_NAME/parameters`). Default: nothing.
+    pub cc_parameters: cc::Parameters,
     /// Initial congestion window, segments. 0: the stack's own rule (6.12: 10, RFC 6928; 2.6.35: RFC 3390, 3 for 1460;
     /// XP: 2).
     pub initial_window: u32,
@@ -131,6 +133,8 @@ pub struct Config {
     pub sack: bool,
     /// Offer timestamps (RFC 7323). Default on for Linux, off for XP.
     pub timestamps: bool,
+    /// Each connection's timestamps begin somewhere else (`tcp_timestamps` 1, not 2; Linux 6.12). Default true.
+    pub timestamp_offset: bool,
     /// Offer window scaling (RFC 7323). Default on for Linux, off for XP.
     pub window_scaling: bool,
     /// Explicit congestion notification (RFC 3168). Default [`Ecn::Accept`]; XP: off.
@@ -166,6 +170,16 @@ pub struct Config {
     pub ns2: ns2::Options,
     /// Whether tail loss probes are sent (`tcp_early_retrans` 3 or 4; Linux 6.12). Default true.
     pub early_retrans: bool,
+    /// F-RTO is used after a timeout (`tcp_frto`; Linux 6.12). Default true.
+    pub frto: bool,
+    /// How losses are found (`tcp_recovery`; Linux 6.12): 1 by RACK, which is always so; 2 with a reordering window that stays as it begins; 4 not by the number of
+    /// duplicates. Default 1.
+    pub recovery: u8,
+    /// Duplicates are told by D-SACK (`tcp_dsack`, RFC 2883; Linux). Default true.
+    pub dsack: bool,
+    /// The pacing rate in slow start and later, per cent of a window per round trip (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`; Linux 6.12).
+    /// Default 200 and 120.
+    pub pacing_ratios: (u16, u16),
     /// The socket is driven call by call, as by a program (Linux 6.12). Default none: the caller writes when it likes, one segment at a time.
     pub calls: Option<Calls>,
     /// When a stack that is not Linux acknowledges data: after so many segments, or so long. Default 2 and 200 ms (XP).
@@ -182,6 +196,7 @@ impl Config {
             mss: 1460,
             mss_follows_mtu: true,
             cc: &cc::cubic::ALGORITHM,
+            cc_parameters: cc::Parameters::default(),
             initial_window: 0,
             min_rto: None,
             cwnd_clamp: None,
@@ -191,6 +206,7 @@ impl Config {
             reordering: None,
             sack: true,
             timestamps: true,
+            timestamp_offset: true,
             window_scaling: true,
             ecn: Ecn::Accept,
             nodelay: false,
@@ -209,6 +225,10 @@ impl Config {
             ns2: ns2::Options::default(),
             deferred_ack: (2, Span::from_ms(200)),
             early_retrans: true,
+            frto: true,
+            recovery: 1,
+            dsack: true,
+            pacing_ratios: (200, 120),
             calls: None,
         }
     }
@@ -222,6 +242,7 @@ impl Config {
             mss: 1460,
             mss_follows_mtu: false,
             cc: &cc::reno::ALGORITHM,
+            cc_parameters: cc::Parameters::default(),
             initial_window: 0,
             min_rto: None,
             cwnd_clamp: None,
@@ -231,6 +252,7 @@ impl Config {
             reordering: None,
             sack: true,
             timestamps: false,
+            timestamp_offset: true,
             window_scaling: false,
             ecn: Ecn::Off,
             nodelay: false,
@@ -247,6 +269,10 @@ impl Config {
             limit_output: 1 << 20,
             deferred_ack: (2, Span::from_ms(200)),
             early_retrans: true,
+            frto: true,
+            recovery: 1,
+            dsack: true,
+            pacing_ratios: (200, 120),
             calls: None,
             ns2: ns2::Options::default(),
         }
@@ -298,7 +324,7 @@ impl Config {
     /// Chooses the congestion control by its name (`reno`, `cubic`, …), as `TCP_CONGESTION` does.
     ///
     /// # Errors
-    /// A sentence with the names there are.
+    /// A sentence with the names there are, or what profile has none of this name.
     pub fn set_cc(&mut self, name: &str) -> Result<(), String> {
         if self.stack == Stack::Ns2 {
             self.ns2.variant = ns2::Variant::find(name).ok_or_else(|| {
@@ -307,10 +333,20 @@ impl Config {
             })?;
             return Ok(());
         }
-        self.cc = cc::find(name).ok_or_else(|| {
-            let names: Vec<&str> = cc::ALGORITHMS.iter().map(|a| a.name).collect();
-            format!("unknown congestion control \"{name}\"; there are {}", names.join(", "))
-        })?;
+        let kernel = match self.stack {
+            Stack::Linux(kernel) => kernel,
+            Stack::WindowsXp | Stack::Ns2 => Kernel::V2_6_35,
+        };
+        let names = || cc::names_of(kernel).join(", ");
+        let found = cc::find(name)
+            .ok_or_else(|| format!("unknown congestion control \"{name}\"; there are {}", names()))?;
+        if found.from > kernel {
+            return Err(format!(
+                "congestion control \"{name}\" is not simulated in profile {kernel}; there are {}",
+                names()
+            ));
+        }
+        self.cc = found;
         Ok(())
     }
 

@@ -1,4 +1,5 @@
-//! Linux's own TCP under exact faults, segment by segment: `vectors/tcp/scenarios.jsonl`, recorded by `vectors/tcp/tcp_scenarios.py`.
+//! Linux's own TCP under exact faults, segment by segment: `vectors/tcp/scenarios.jsonl` and, of each congestion control, `controls.jsonl`, recorded by
+//! `vectors/tcp/tcp_scenarios.py`.
 
 mod pair;
 use pair::*;
@@ -40,11 +41,16 @@ fn config(s: &Value) -> Config {
     for (key, value) in s["sysctl"].as_object().into_iter().flatten() {
         match (key.as_str(), value.as_u64()) {
             ("net.ipv4.tcp_sack", Some(on)) => cfg.sack = on > 0,
-            ("net.ipv4.tcp_timestamps", Some(on)) => cfg.timestamps = on > 0,
+            ("net.ipv4.tcp_timestamps", Some(on)) => {
+                (cfg.timestamps, cfg.timestamp_offset) = (on > 0, on == 1)
+            }
             ("net.ipv4.tcp_window_scaling", Some(on)) => cfg.window_scaling = on > 0,
             ("net.ipv4.tcp_ecn", Some(1)) => cfg.ecn = Ecn::On,
             other => panic!("{other:?} is not known here"),
         }
+    }
+    for (name, value) in s["module"].as_object().into_iter().flatten() {
+        assert!(cfg.cc_parameters.set(cfg.cc, name, value.as_i64().unwrap()), "{name}");
     }
     cfg
 }
@@ -242,10 +248,29 @@ fn window_difference(s: &Value, p: &Pair, start: Time, last_us: i64) -> Option<S
 /// `PENSTOCK_SCENARIO=NAME` looks at those whose name holds it and prints both sides; `PENSTOCK_SCENARIOS=FILE` at another recording.
 #[test]
 fn segments_are_linux_s() {
+    let alike = compare(include_str!("../../../vectors/tcp/scenarios.jsonl"));
+    println!("{alike} scenarios are alike");
+}
+
+#[test]
+fn controls_are_linux_s() {
+    let text = include_str!("../../../vectors/tcp/controls.jsonl");
+    let alike = compare(text);
+    println!("{alike} transfers of the congestion controls are alike");
+    // Five of each control at least.
+    for a in penstock_tcp::cc::ALGORITHMS.iter().filter(|a| !["bbr3", "ledbat"].contains(&a.name)) {
+        let recorded = text.lines().filter(|l| l.starts_with(&format!("{{\"name\":\"{} ", a.name))).count();
+        let others = ["bbr", "cubic", "dctcp", "reno"];
+        assert!(recorded >= 5 || others.contains(&a.name), "{}: {recorded}", a.name);
+    }
+}
+
+/// Compares each line of a recording with what happens here; answers how many are alike.
+fn compare(recording: &str) -> usize {
     let other = std::env::var("PENSTOCK_SCENARIOS").ok();
     let text = match &other {
         Some(path) => std::fs::read_to_string(path).unwrap(),
-        None => include_str!("../../../vectors/tcp/scenarios.jsonl").to_owned(),
+        None => recording.to_owned(),
     };
     let only = std::env::var("PENSTOCK_SCENARIO").ok();
     let listed: Vec<&str> = include_str!("../../../vectors/tcp/differences.txt")
@@ -292,6 +317,12 @@ fn segments_are_linux_s() {
             );
         }
     }
-    println!("{alike} scenarios are alike, {} are listed", listed.len());
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} of {} are not alike\n{}",
+        faults.len(),
+        alike + faults.len(),
+        faults.join("\n")
+    );
+    alike
 }

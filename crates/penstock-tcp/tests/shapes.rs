@@ -139,3 +139,20 @@ fn shapes_hold_at_200_ms() {
     let ratio = rates[0] / rates[1];
     assert!((1.5..=12.0).contains(&ratio), "CUBIC, ten times the round trip: {ratio:.2} times as much");
 }
+
+/// 100 Mbit/s over 200 ms with a buffer of a tenth of the product: what is made for such paths wins over Reno, what goes by delay stays below it.
+#[test]
+fn on_a_long_fat_pipe_those_made_for_it_win_over_reno() {
+    let share = |cc| run(&[(cc, 200)], bdp(200) / 10, 60).0[0] / FULL;
+    let reno = share("reno");
+    assert!((0.35..0.45).contains(&reno), "{reno:.3}");
+    for cc in ["bic", "highspeed", "htcp", "hybla", "illinois", "scalable", "yeah"] {
+        let share = share(cc);
+        assert!(share > 1.5 * reno && share < 1.0, "{cc}: {share:.3}");
+    }
+    assert!(share("cubic") > 1.2 * reno);
+    for cc in ["cdg", "nv"] {
+        let share = share(cc);
+        assert!((0.05..reno).contains(&share), "{cc}: {share:.3}");
+    }
+}

@@ -52,7 +52,7 @@ fn page(root: &Path) -> Result<String> {
 /// TCP's part.
 fn segments(root: &Path, out: &mut String) -> Result<()> {
     let read = |path: &str| std::fs::read_to_string(root.join(path)).with_context(|| path.to_owned());
-    let scenarios = read("vectors/tcp/scenarios.jsonl")?;
+    let scenarios = read("vectors/tcp/scenarios.jsonl")? + &read("vectors/tcp/controls.jsonl")?;
     let differences = read("vectors/tcp/differences.txt")?;
     let ns2 = read("vectors/ns2/scenarios.jsonl")?.lines().count();
     let segments = scenarios.matches(",\">\",").count() + scenarios.matches(",\"<\",").count();
@@ -61,7 +61,8 @@ fn segments(root: &Path, out: &mut String) -> Result<()> {
     writeln!(
         out,
         "\n## TCP\n\n\
-         Linux's own TCP in the same exact virtual time: {all} transfers of Reno, CUBIC, Westwood and BBR with segments dropped, marked, late or twice by their number, \
+         Linux's own TCP in the same exact virtual time: {all} transfers of Reno, CUBIC, BBR and every other congestion control of 6.12 but DCTCP\n\
+         with segments dropped, marked, late or twice by their number, \
          {segments} segments. {} agree to the last\n\
          segment of both directions: sequence number, length, acknowledgement, flags, window, SACK blocks, and times within 0.1 ms; and in the sender's congestion window, slow-start threshold\n\
          and state of recovery after every segment (`cargo test -p penstock-tcp --test scenarios`). What was seen\n\

@@ -210,6 +210,12 @@ impl Host {
                 let help = "what this kernel has needs no loading";
                 return Output::fail(text, 1, help).at_word(line, at);
             }
+            if let Some(ran) = self.modprobe_control(&name, &values, remove) {
+                if ran.status != 0 {
+                    return ran;
+                }
+                continue;
+            }
             let number = |key: &str, otherwise: u32| {
                 let given = values.iter().find_map(|v| v.strip_prefix(key)?.strip_prefix('=')?.parse().ok());
                 given.unwrap_or(otherwise)
@@ -270,6 +276,7 @@ impl Host {
         qdisc
             || MODULES.contains(&name)
             || ELSEWHERE.contains(&name)
+            || self.has_control_module(name)
             || netfilter
             || old && more.contains(&name)
     }
@@ -293,7 +300,7 @@ impl Host {
         let others = MODULES.iter().filter(|m| !own(m)).map(|&m| m.to_owned());
         let kinds = penstock_sched::sch::KINDS.iter().filter(|k| k.kernels.contains(&self.kernel));
         let kinds = kinds.map(|k| k.id).filter(|id| !BUILT_IN.contains(id)).map(|id| format!("sch_{id}"));
-        let mut all: Vec<String> = others.chain(kinds).collect();
+        let mut all: Vec<String> = others.chain(kinds).chain(self.control_modules()).collect();
         all.sort();
         all
     }

@@ -16,25 +16,6 @@ use penstock_lang::sysctl::{self, Request};
 use penstock_lang::token::Line;
 use penstock_model::{Kernel, Time};
 
-/// Congestion controls of Linux 2.6.35 (`net/ipv4/tcp_*.c`), those it has as modules among them.
-const CONTROLS: &[&str] = &[
-    "bic",
-    "cubic",
-    "highspeed",
-    "htcp",
-    "hybla",
-    "illinois",
-    "lp",
-    "reno",
-    "scalable",
-    "vegas",
-    "veno",
-    "westwood",
-    "yeah",
-];
-/// What has come since; `bbr3` and `ledbat` are modules of others.
-const LATER_CONTROLS: &[&str] = &["bbr", "bbr3", "cdg", "dctcp", "ledbat", "nv"];
-
 /// The device, or `default`, whose `forwarding` a key is.
 fn forwarding_of(key: &str) -> Option<&str> {
     key.strip_prefix("net.ipv4.conf.")?.strip_suffix(".forwarding")
@@ -46,7 +27,7 @@ const INVALID: Refusal = "Invalid argument";
 
 /// A number as a setting takes it: decimal, `0x…` or octal behind a 0.
 //= linux v6.12 kernel/sysctl.c proc_get_long (simple_strtoul with base 0)
-fn long(text: &str) -> Option<i64> {
+pub(super) fn long(text: &str) -> Option<i64> {
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
     let (digits, radix) = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
         Some(hex) => (hex, 16),
@@ -79,6 +60,19 @@ impl Host {
         keys.sort();
         keys
     }
+    /// Whether a command has set a key that is kept as text to this value.
+    pub(crate) fn is_set_to(&self, key: &str, value: &str) -> bool {
+        self.sysctl.kept.get(key).is_some_and(|v| v == value)
+    }
+    /// What `net.ipv4.conf` says of a device: the larger of `all` and its own.
+    //= linux v6.12 include/linux/inetdevice.h IN_DEV_MAXCONF
+    pub(crate) fn conf_max(&self, ifindex: u32, attribute: &str) -> i64 {
+        let of = |name: &str| {
+            let kept = self.sysctl.kept.get(&format!("net.ipv4.conf.{name}.{attribute}"));
+            kept.and_then(|v| v.parse().ok()).unwrap_or(0)
+        };
+        of("all").max(of(&self.devices[ifindex].name))
+    }
     /// A setting's value as `/proc/sys` shows it; `None` for a key there is not.
     ///
     /// Whoever makes the connections reads those of TCP by [`Host::tcp_settings`].
@@ -91,9 +85,10 @@ impl Host {
             "net.core.default_qdisc" if self.kernel == Kernel::V2_6_35 => None,
             "net.core.default_qdisc" => Some(self.default_qdisc.id.to_owned()),
             "net.ipv4.tcp_congestion_control" => Some(self.sysctl.congestion_control.clone()),
-            "net.ipv4.tcp_available_congestion_control" => Some("reno cubic".to_owned()),
+            "net.ipv4.tcp_available_congestion_control" => Some(self.available_controls()),
+            "net.ipv4.tcp_allowed_congestion_control" => Some(self.allowed_controls()),
             "net.ipv4.tcp_sack" => flag(self.sysctl.tcp_sack),
-            "net.ipv4.tcp_timestamps" => flag(self.sysctl.tcp_timestamps),
+            "net.ipv4.tcp_timestamps" => Some(self.sysctl.tcp_timestamps.to_string()),
             "net.ipv4.tcp_window_scaling" => flag(self.sysctl.tcp_window_scaling),
             "net.ipv4.tcp_ecn" => Some(self.sysctl.tcp_ecn.to_string()),
             _ => {
@@ -187,16 +182,12 @@ impl Host {
                 }
             }
             "net.ipv4.tcp_available_congestion_control" => return Err("Permission denied"),
-            "net.ipv4.tcp_congestion_control" => {
-                // `tcp_set_default_congestion_control`: none of this name, and no module of it.
-                let later = self.kernel != Kernel::V2_6_35 && LATER_CONTROLS.contains(&value);
-                if !later && !CONTROLS.contains(&value) {
-                    return Err("No such file or directory");
-                }
-                self.sysctl.congestion_control = value.to_owned();
-            }
+            "net.ipv4.tcp_allowed_congestion_control" => self.allow_controls(value)?,
+            "net.ipv4.tcp_congestion_control" => self.set_control(value)?,
             "net.ipv4.tcp_sack" => self.sysctl.tcp_sack = number()? != 0,
-            "net.ipv4.tcp_timestamps" => self.sysctl.tcp_timestamps = number()? != 0,
+            "net.ipv4.tcp_timestamps" => {
+                self.sysctl.tcp_timestamps = u8::try_from(number()?).ok().ok_or(INVALID)?;
+            }
             "net.ipv4.tcp_window_scaling" => self.sysctl.tcp_window_scaling = number()? != 0,
             "net.ipv4.tcp_ecn" => {
                 let ecn = u8::try_from(number()?).ok().filter(|&v| v <= 2).ok_or(INVALID)?;
@@ -216,6 +207,18 @@ impl Host {
                     return Ok(());
                 }
                 let numbers: Option<Vec<i64>> = parts.iter().map(|p| long(p)).collect();
+                //= linux v6.12 net/ipv4/sysctl_net_ipv4.c ipv4_net_table
+                let most = match key {
+                    "net.ipv4.icmp_echo_ignore_broadcasts" => 1,
+                    "net.ipv4.tcp_dsack" | "net.ipv4.tcp_frto" | "net.ipv4.tcp_recovery" => 255,
+                    "net.ipv4.tcp_pacing_ca_ratio" | "net.ipv4.tcp_pacing_ss_ratio" => 1_000,
+                    _ => i64::MAX,
+                };
+                if most < i64::MAX
+                    && numbers.as_ref().is_some_and(|n| n.iter().any(|n| !(0..=most).contains(n)))
+                {
+                    return Err(INVALID);
+                }
                 //= linux v6.12 net/core/sysctl_net_core.c: from SYSCTL_ZERO to SYSCTL_ONE
                 if key == "net.core.txrehash" && !matches!(parts[..], ["0" | "1"]) {
                     return Err(INVALID);
@@ -263,7 +266,10 @@ impl Host {
     /// each.
     pub(crate) fn unfollowed_settings(&self) -> Vec<String> {
         let unfollowed = self.sysctl.kept.iter().filter_map(|(key, value)| match keys::follows(key)? {
-            Follows::Not(what) if self.begins(key).is_some_and(|begins| begins != value) => {
+            Follows::Not(what)
+                if self.begins(key).is_some_and(|begins| begins != value)
+                    && !keys::is_followed(key, value) =>
+            {
                 Some(format!("sysctl {key} = {}: not simulated; {what}", value.replace('\t', " ")))
             }
             _ => None,

@@ -11,6 +11,8 @@ use std::net::Ipv4Addr;
 /// Places of the cache: as many as this at first, more as more destinations are known, and never more than this.
 const CACHE: (usize, usize) = (16, 1 << 16);
 
+/// `RTAX_HOPLIMIT`.
+const HOPLIMIT: u8 = 10;
 /// `RTAX_MTU`, and the most it is taken for (`ip_metrics_convert`).
 const MTU: u8 = 2;
 const MTU_MAX: u32 = 65_535 - 15;
@@ -390,6 +392,7 @@ impl Fib {
             realms: r.realms,
             mtu: mtu.map_or(0, |m| m.1.min(MTU_MAX) as u16),
             mtu_locked: mtu.is_some_and(|m| m.2),
+            hoplimit: r.metrics.iter().find(|m| m.0 == HOPLIMIT).map_or(0, |m| m.1.min(255) as u8),
         }
     }
     /// `fib_table_lookup`: the lengths of prefix that the table has, the longest first; of each the routes to the one prefix that matches.

@@ -339,12 +339,19 @@ fn other_speeds(experiment: &Experiment, built: &build::Built) -> Vec<String> {
 /// A congestion control that Linux has and the simulator has not.
 fn unknown_control(host: &Host) -> Option<String> {
     let name = host.tcp_settings().congestion_control;
-    let known = penstock_tcp::cc::names();
-    let words = || {
-        let known = known.join(", ");
-        format!("{}: tcp_congestion_control {name}: not simulated; there are {known}", host.name())
+    let known = penstock_tcp::cc::names_of(host.kernel());
+    let missing = |name: &&str| !known.contains(name);
+    let by_route = host.route_controls().into_iter().find(missing);
+    let what = match by_route {
+        Some(name) => format!("ip route … congctl {name}"),
+        None => format!("tcp_congestion_control {}", Some(name.as_str()).filter(missing)?),
     };
-    (!known.contains(&name.as_str())).then(words)
+    let kernel = host.kernel();
+    Some(format!(
+        "{}: {what}: not simulated in profile {kernel}; there are {}",
+        host.name(),
+        known.join(", ")
+    ))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Follows: iproute2 6.1.0 `ip/iproute.c` `iproute_modify`, `iproute_list_flush_or_save`, `iproute_get`, `parse_nexthops`.
 //! Differs: no encapsulation, no next hop objects.
 
-use super::rt_names::{METRICS, protocol_of, realms_of, table_of, type_of};
+use super::rt_names::{METRICS, number_of_control, protocol_of, realms_of, table_of, type_of};
 use super::words::{Family, Parsed, Words, matches, number};
 use super::{Command, Form, Net};
 use std::net::IpAddr;
@@ -272,7 +272,29 @@ impl Words<'_> {
                         None => return self.invalid(&text, &format!("\"{shown}\" value is invalid\n")),
                     }
                 }
-                _ if is("features") || is("congctl") || is("nhid") => {
+                _ if is("features") => {
+                    let value = self.value()?;
+                    match value.as_str() {
+                        "ecn" => r.metrics.push((12, 1, false)),
+                        "tcp_usec_ts" => r.others.push(format!("features {value}")),
+                        _ => return self.invalid(&value, "\"features\" value not valid\n"),
+                    }
+                }
+                _ if is("congctl") => {
+                    let mut lock = false;
+                    let text = self.lockable(&mut lock)?;
+                    r.metrics.push((16, number_of_control(&text), lock));
+                }
+                _ if is("fastopen_no_cookie") => {
+                    let text = self.value()?;
+                    match number(&text).filter(|n| *n <= 1) {
+                        Some(value) => r.metrics.push((17, value, false)),
+                        None => {
+                            return self.invalid(&text, "\"fastopen_no_cookie\" value is invalid\n");
+                        }
+                    }
+                }
+                _ if is("nhid") => {
                     let value = self.value()?;
                     r.others.push(format!("{word} {value}"));
                 }

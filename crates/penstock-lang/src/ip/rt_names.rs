@@ -111,6 +111,38 @@ pub(super) fn type_of(text: &str) -> Option<u8> {
     named.or_else(|| number(text).and_then(|n| u8::try_from(n).ok()))
 }
 
+/// Congestion controls, in the order of the numbers that stand for them in a route's metrics, from 1 on.
+const CONTROLS: [&str; 19] = [
+    "bbr",
+    "bbr3",
+    "bic",
+    "cdg",
+    "cubic",
+    "dctcp",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "ledbat",
+    "lp",
+    "nv",
+    "reno",
+    "scalable",
+    "vegas",
+    "veno",
+    "westwood",
+    "yeah",
+];
+
+/// The congestion control that a number stands for in a route's metrics (`congctl`); `None` for one that no kernel has.
+pub fn control_of(number: u32) -> Option<&'static str> {
+    CONTROLS.get(number.checked_sub(1)? as usize).copied()
+}
+/// The number that stands for a name; 0 for one that no kernel has (`TCP_CA_UNSPEC`).
+pub(super) fn number_of_control(name: &str) -> u32 {
+    CONTROLS.iter().position(|c| *c == name).map_or(0, |n| n as u32 + 1)
+}
+
 /// The names of `RTAX_*`, by number; what is read as a time; what is left out of text.
 pub const METRICS: [&str; 18] = [
     "",

@@ -7,6 +7,12 @@ fn set_up(cfg: &mut Config, s: &TcpSettings) {
     if cfg.cc.name != s.congestion_control {
         let _ = cfg.set_cc(&s.congestion_control);
     }
+    for &(control, name, value) in &s.parameters {
+        if let Some(control) = penstock_tcp::cc::find(control) {
+            cfg.cc_parameters.set(control, name, value);
+        }
+    }
+    cfg.timestamp_offset = s.timestamp_offset;
     (cfg.sack, cfg.timestamps, cfg.window_scaling) = (s.sack, s.timestamps, s.window_scaling);
     cfg.ecn = match s.ecn {
         0 => Ecn::Off,
@@ -24,6 +30,7 @@ fn set_up(cfg: &mut Config, s: &TcpSettings) {
     cfg.limit_output = s.limit_output.unwrap_or(cfg.limit_output);
     cfg.txrehash = s.txrehash;
     cfg.early_retrans = s.early_retrans;
+    (cfg.frto, cfg.recovery, cfg.dsack, cfg.pacing_ratios) = (s.frto, s.recovery, s.dsack, s.pacing_ratios);
     if let Some((first, most)) = s.wmem {
         cfg.sndbuf = Buffer::Auto(first, most);
     }
@@ -33,6 +40,18 @@ fn set_up(cfg: &mut Config, s: &TcpSettings) {
     if !s.moderate_rcvbuf {
         let first = cfg.rcvbuf.initial();
         cfg.rcvbuf = Buffer::Auto(first, first);
+    }
+}
+
+/// A route's congestion control stands above a program's; its `features ecn` is as `tcp_ecn` 1.
+//= linux v6.12 net/ipv4/tcp_cong.c tcp_ca_dst_init, tcp_ca_openreq_child; net/ipv4/tcp_output.c tcp_ecn_send_syn
+fn route_control(cfg: &mut Config, route: &TcpRoute) {
+    if let Some(name) = route.congctl {
+        // One that is not simulated was refused before the run.
+        let _ = cfg.set_cc(name);
+    }
+    if route.ecn {
+        cfg.ecn = Ecn::On;
     }
 }
 
@@ -78,6 +97,7 @@ impl Net {
         cfg.cwnd_clamp = cfg.cwnd_clamp.or(route.cwnd);
         cfg.reordering = route.reordering.or(cfg.reordering);
         cfg.quickack |= route.quickack;
+        route_control(cfg, &route);
         if let Some(advmss) = route.advmss {
             cfg.mss = cfg.mss.min(advmss.min(65_495) as u16);
         }

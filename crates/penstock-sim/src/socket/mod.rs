@@ -19,7 +19,7 @@ use crate::results::TcpResult;
 use crate::sock::{Addr, Kind, Listener, Message, Owed, SockOpts, TcpSock, UdpSock};
 use crate::spec::Stack;
 use crate::wake::Wake;
-use penstock_host::{TcpSettings, rt_tos2priority};
+use penstock_host::{TcpRoute, TcpSettings, rt_tos2priority};
 use penstock_model::{Kernel, KernelError, Time};
 use penstock_packet::headers::{ETH_HLEN, Icmp, Ipv6, Quoted, ipproto};
 use penstock_packet::{Ipv4, L3, L4, Packet, Sender, Skb, Tcp, TcpFlags, TxClock, TxTime, Udp};

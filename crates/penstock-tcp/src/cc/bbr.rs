@@ -5,7 +5,7 @@
 //! connection's own number.
 
 use super::path::{self, BW_SCALE, BW_UNIT, Dice, EXTRA_ROUNDS, Pace, UNIT};
-use super::{Algorithm, CongestionControl, INFINITE_SSTHRESH, RateSample, Window};
+use super::{Algorithm, Build, CongestionControl, INFINITE_SSTHRESH, RateSample, Window};
 use crate::info::CaState;
 use crate::minmax::WindowedMax;
 use penstock_model::Kernel;
@@ -14,6 +14,8 @@ use penstock_model::Kernel;
 pub static ALGORITHM: Algorithm = Algorithm {
     name: "bbr",
     about: "paces at the rate the path delivers (Cardwell et al., version 1)",
+    from: Kernel::V2_6_35,
+    parameters: &[],
     build,
 };
 
@@ -38,7 +40,7 @@ const LT_LOSS: u64 = 50;
 const LT_RATIO: u64 = UNIT as u64 / 8;
 const LT_DIFF_BYTES_S: u64 = 4_000 / 8;
 const LT_MAX_RTTS: u32 = 48;
-fn build(_: Kernel) -> Box<dyn CongestionControl> {
+fn build(_: &Build<'_>) -> Box<dyn CongestionControl> {
     Box::new(Bbr::default())
 }
 

@@ -8,7 +8,7 @@
 mod probe;
 
 use super::path::{self, BW_SCALE, BW_UNIT, Dice, EXTRA_ROUNDS, Pace, UNIT};
-use super::{Algorithm, CongestionControl, INFINITE_SSTHRESH, RateSample, Window};
+use super::{Algorithm, Build, CongestionControl, INFINITE_SSTHRESH, RateSample, Window};
 use crate::info::CaState;
 use penstock_model::Kernel;
 
@@ -16,6 +16,8 @@ use penstock_model::Kernel;
 pub static ALGORITHM: Algorithm = Algorithm {
     name: "bbr3",
     about: "BBR version 3: bounded by loss, probes every two to three seconds (draft-ietf-ccwg-bbr)",
+    from: Kernel::V2_6_35,
+    parameters: &[],
     build,
 };
 
@@ -45,7 +47,7 @@ const RENO_ROUNDS: u32 = 63;
 /// No bound.
 const INFINITE: u32 = u32::MAX;
 
-fn build(_: Kernel) -> Box<dyn CongestionControl> {
+fn build(_: &Build<'_>) -> Box<dyn CongestionControl> {
     Box::new(Bbr3::default())
 }
 

@@ -9,12 +9,17 @@
 
 mod linux_2_6_35;
 
-use super::{AckSample, Algorithm, CongestionControl, Window};
+use super::{AckSample, Algorithm, Build, CongestionControl, Window};
 use penstock_model::Kernel;
 
 /// Registration.
-pub static ALGORITHM: Algorithm =
-    Algorithm { name: "cubic", about: "cubic growth with hybrid slow start (RFC 9438)", build };
+pub static ALGORITHM: Algorithm = Algorithm {
+    name: "cubic",
+    about: "cubic growth with hybrid slow start (RFC 9438)",
+    from: Kernel::V2_6_35,
+    parameters: &[],
+    build,
+};
 
 /// Fixed point of `BETA` and of C.
 pub(super) const SCALE: u32 = 1024;
@@ -36,8 +41,12 @@ const HYSTART_ACK_DELTA_US: u64 = 2_000;
 /// Delay samples before a round is judged.
 pub(super) const HYSTART_MIN_SAMPLES: u8 = 8;
 
-fn build(kernel: Kernel) -> Box<dyn CongestionControl> {
-    if kernel < Kernel::V6_12 { Box::new(linux_2_6_35::Cubic::default()) } else { Box::new(Cubic::default()) }
+fn build(b: &Build<'_>) -> Box<dyn CongestionControl> {
+    if b.kernel < Kernel::V6_12 {
+        Box::new(linux_2_6_35::Cubic::default())
+    } else {
+        Box::new(Cubic::default())
+    }
 }
 
 /// The controller of one connection.

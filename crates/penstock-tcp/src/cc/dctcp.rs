@@ -4,20 +4,25 @@
 //! Differs: no path changes (PLB).
 
 use super::reno::reno_cong_avoid;
-use super::{Algorithm, CongestionControl, Window};
+use super::{Algorithm, Build, CongestionControl, Window};
 use crate::info::CaState;
 use penstock_model::Kernel;
 
 /// Registration.
-pub static ALGORITHM: Algorithm =
-    Algorithm { name: "dctcp", about: "falls by the share of marked segments (RFC 8257)", build };
+pub static ALGORITHM: Algorithm = Algorithm {
+    name: "dctcp",
+    about: "falls by the share of marked segments (RFC 8257)",
+    from: Kernel::V2_6_35,
+    parameters: &[],
+    build,
+};
 
 /// All segments were marked.
 const MAX_ALPHA: u32 = 1024;
 /// log2 of 1/g, the weight of a new share (RFC 8257 section 4.2: 1/16).
 const SHIFT_G: u32 = 4;
 
-fn build(_: Kernel) -> Box<dyn CongestionControl> {
+fn build(_: &Build<'_>) -> Box<dyn CongestionControl> {
     Box::new(Dctcp { alpha: MAX_ALPHA, ..Dctcp::default() })
 }
 

@@ -3,13 +3,18 @@
 //! Follows: RFC 6817 (Shalunov et al. 2012) with TARGET 60 ms (the RFC allows 100 ms at most), GAIN 1, base delay over ten minutes.
 //! Differs: delays are round trips here, not one-way delays (the RFC's section 2.4.2 lets it be so where clocks cannot be had): a queue on the way back counts too.
 
-use super::{AckSample, Algorithm, CongestionControl, Window};
+use super::{AckSample, Algorithm, Build, CongestionControl, Window};
 use penstock_model::Kernel;
 use std::collections::VecDeque;
 
 /// Registration.
-pub static ALGORITHM: Algorithm =
-    Algorithm { name: "ledbat", about: "a scavenger: 60 ms of queueing delay at most (RFC 6817)", build };
+pub static ALGORITHM: Algorithm = Algorithm {
+    name: "ledbat",
+    about: "a scavenger: 60 ms of queueing delay at most (RFC 6817)",
+    from: Kernel::V2_6_35,
+    parameters: &[],
+    build,
+};
 
 /// The queueing delay aimed at, microseconds.
 const TARGET_US: i64 = 60_000;
@@ -22,7 +27,7 @@ const ALLOWED_INCREASE: u32 = 1;
 /// Least window, segments (MIN_CWND).
 const MIN_CWND: u32 = 2;
 
-fn build(_: Kernel) -> Box<dyn CongestionControl> {
+fn build(_: &Build<'_>) -> Box<dyn CongestionControl> {
     Box::new(Ledbat::default())
 }
 
@@ -105,7 +110,7 @@ mod tests {
         let mut l = Ledbat::default();
         let mut w = Window::new(250, false);
         (w.cwnd, w.ssthresh, w.cwnd_limited) = (100, 50, true);
-        let sample = |rtt| AckSample { pkts_acked: 1, rtt_us: Some(rtt) };
+        let sample = |rtt| AckSample { pkts_acked: 1, rtt_us: Some(rtt), ..AckSample::default() };
         l.pkts_acked(&mut w, &sample(20_000));
         for _ in 0..1_000 {
             l.pkts_acked(&mut w, &sample(20_000 + queue_us));

@@ -7,16 +7,29 @@
 
 pub mod bbr;
 pub mod bbr3;
+pub mod bic;
+pub mod cdg;
 pub mod cubic;
 pub mod dctcp;
+pub mod highspeed;
+pub mod htcp;
+pub mod hybla;
+pub mod illinois;
 pub mod ledbat;
+pub mod lp;
+pub mod nv;
+mod parameter;
 mod path;
 pub mod reno;
+pub mod scalable;
 pub mod vegas;
+pub mod veno;
 pub mod westwood;
+pub mod yeah;
 
+pub use self::parameter::{Parameter, Parameters};
 use crate::info::CaState;
-
+use penstock_model::Kernel;
 use std::fmt;
 
 /// The part of a connection a controller sees and changes (`snd_cwnd` and its companions in `struct tcp_sock`).
@@ -27,6 +40,8 @@ pub struct Window {
     pub hz: u32,
     /// Whether windows grow by ACKs (2.6.35 and before) instead of by acknowledged segments.
     pub per_ack: bool,
+    /// The pacing rate in slow start and later, per cent of a window per round trip.
+    pub pacing_ratios: (u16, u16),
     /// Segment size, bytes.
     pub mss: u32,
     /// No growth beyond this, segments.
@@ -38,8 +53,14 @@ pub struct Window {
     pub ssthresh: u32,
     /// What was acknowledged towards the next increase.
     pub cwnd_cnt: u32,
-    /// Whether the window was what held sending back lately (`tcp_is_cwnd_limited`).
+    /// Whether the window was what held sending back lately, as [`Window::is_cwnd_limited`] says when the window may grow.
     pub cwnd_limited: bool,
+    /// Whether it was what held sending back in the last flight (`is_cwnd_limited`).
+    pub is_cwnd_limited: bool,
+    /// The controller asks for a reduction of the window as after a mark (`tcp_enter_cwr`).
+    pub enters_cwr: bool,
+    /// The most segments out in the last flight.
+    pub max_packets_out: u32,
     /// Window at the last reduction, segments, for undo.
     pub prior_cwnd: u32,
     /// Smoothed round-trip time, microseconds times 8; 0 before the first sample.
@@ -104,6 +125,7 @@ impl Window {
         Window {
             hz,
             per_ack,
+            pacing_ratios: (200, 120),
             mss: 536,
             cwnd_clamp: u32::MAX,
             // TCP_INIT_CWND: what a SYN that is dropped here is reduced from.
@@ -111,6 +133,9 @@ impl Window {
             ssthresh: INFINITE_SSTHRESH,
             cwnd_cnt: 0,
             cwnd_limited: false,
+            is_cwnd_limited: false,
+            enters_cwr: false,
+            max_packets_out: 0,
             prior_cwnd: 0,
             srtt_us8: 0,
             min_rtt_us: u32::MAX,
@@ -140,6 +165,24 @@ impl Window {
         }
     }
 
+    /// Whether the window is what holds sending back.
+    //= linux v6.12 include/net/tcp.h tcp_is_cwnd_limited
+    #[inline]
+    pub fn is_cwnd_limited(&self) -> bool {
+        self.is_cwnd_limited || self.in_slow_start() && self.cwnd < 2 * self.max_packets_out
+    }
+    /// `jiffies` as the kernel counts them: 32 bits that begin five minutes before they wrap.
+    //= linux v6.12 include/linux/jiffies.h INITIAL_JIFFIES
+    #[inline]
+    pub fn jiffies32(&self) -> u32 {
+        (self.jiffies as u32).wrapping_sub(300 * self.hz)
+    }
+    /// Whole jiffies that cover so many microseconds.
+    //= linux v6.12 kernel/time/time.c usecs_to_jiffies
+    #[inline]
+    pub fn us_to_jiffies(&self, us: u32) -> u32 {
+        (u64::from(us) * u64::from(self.hz)).div_ceil(1_000_000) as u32
+    }
     /// The threshold in force, at least three quarters of the window.
     //= linux v6.12 include/net/tcp.h tcp_current_ssthresh
     pub fn current_ssthresh(&self) -> u32 {
@@ -200,12 +243,14 @@ impl Window {
     pub fn pacing_rate_bytes_s(&self) -> u64 {
         self.pacing_rate.unwrap_or(self.linux_rate)
     }
-    /// The rate Linux would pace at, bytes per second: twice (in slow start) or 1.2 times a window per round trip.
+    /// The rate Linux would pace at, bytes per second: a window per round trip, times the ratio for slow start or that for later.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_update_pacing_rate
     pub fn rate_of_window(&self) -> u64 {
-        let ratio = if self.cwnd < self.ssthresh / 2 { 200 } else { 120 };
-        let rate =
-            u64::from(self.mss) * (1_000_000 / 100 * 8) * ratio * u64::from(self.cwnd.max(self.packets_out));
+        let ratio = if self.cwnd < self.ssthresh / 2 { self.pacing_ratios.0 } else { self.pacing_ratios.1 };
+        let rate = u64::from(self.mss)
+            * (1_000_000 / 100 * 8)
+            * u64::from(ratio)
+            * u64::from(self.cwnd.max(self.packets_out));
         if self.srtt_us8 > 0 { rate / u64::from(self.srtt_us8) } else { rate }
     }
 }
@@ -217,6 +262,14 @@ pub struct AckSample {
     pub pkts_acked: u32,
     /// Round-trip time measured, microseconds, where there was one.
     pub rtt_us: Option<u32>,
+    /// Bytes delivered since the segment was sent that arrived last.
+    pub in_flight: u32,
+    /// Segments that SACK reports beyond what is acknowledged.
+    pub sacked_out: u32,
+    /// The timestamp of the segment at hand, and what it echoes, in milliseconds of our clock; 0 without.
+    pub rcv_tsval: u32,
+    /// The echo.
+    pub rcv_tsecr: u32,
 }
 
 /// What an ACK tells of the rate of delivery (`struct rate_sample`).
@@ -300,6 +353,15 @@ pub trait CongestionControl: fmt::Debug + Send {
     }
 }
 
+/// What a controller is made from.
+#[derive(Debug)]
+pub struct Build<'a> {
+    /// The kernel's profile.
+    pub kernel: Kernel,
+    /// What the parameters of its module are set to.
+    pub parameters: &'a Parameters,
+}
+
 /// An entry of the registry.
 #[derive(Debug)]
 pub struct Algorithm {
@@ -307,20 +369,35 @@ pub struct Algorithm {
     pub name: &'static str,
     /// One line about it.
     pub about: &'static str,
+    /// The oldest profile that it can be had in.
+    pub from: Kernel,
+    /// The parameters of its module that are followed, in alphabetical order.
+    pub parameters: &'static [Parameter],
     /// Makes one for a connection.
-    pub build: fn(penstock_model::Kernel) -> Box<dyn CongestionControl>,
+    pub build: fn(&Build<'_>) -> Box<dyn CongestionControl>,
 }
 
 /// All controllers, in alphabetical order.
 pub static ALGORITHMS: &[&Algorithm] = &[
     &bbr::ALGORITHM,
     &bbr3::ALGORITHM,
+    &bic::ALGORITHM,
+    &cdg::ALGORITHM,
     &cubic::ALGORITHM,
     &dctcp::ALGORITHM,
+    &highspeed::ALGORITHM,
+    &htcp::ALGORITHM,
+    &hybla::ALGORITHM,
+    &illinois::ALGORITHM,
     &ledbat::ALGORITHM,
+    &lp::ALGORITHM,
+    &nv::ALGORITHM,
     &reno::ALGORITHM,
+    &scalable::ALGORITHM,
     &vegas::ALGORITHM,
+    &veno::ALGORITHM,
     &westwood::ALGORITHM,
+    &yeah::ALGORITHM,
 ];
 
 /// Names a flow may ask for: those of [`ALGORITHMS`], and `newreno`.
@@ -328,6 +405,11 @@ pub fn names() -> Vec<&'static str> {
     // RFC 6582's NewReno is what Linux calls reno.
     let known = ALGORITHMS.iter().map(|a| a.name);
     known.chain(["newreno"]).collect()
+}
+
+/// Names that a profile has.
+pub fn names_of(kernel: Kernel) -> Vec<&'static str> {
+    ALGORITHMS.iter().filter(|a| a.from <= kernel).map(|a| a.name).collect()
 }
 
 /// The controller of this name.

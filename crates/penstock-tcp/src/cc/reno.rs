@@ -3,18 +3,23 @@
 //! Follows: linux v6.12 net/ipv4/tcp_cong.c `tcp_reno_*`; RFC 5681 section 3.1.
 //! Differs: none known.
 
-use super::{Algorithm, CongestionControl, Window};
+use super::{Algorithm, Build, CongestionControl, Window};
 use penstock_model::Kernel;
 
 /// Registration.
-pub static ALGORITHM: Algorithm =
-    Algorithm { name: "reno", about: "slow start, additive increase, halving on loss (RFC 5681)", build };
+pub static ALGORITHM: Algorithm = Algorithm {
+    name: "reno",
+    about: "slow start, additive increase, halving on loss (RFC 5681)",
+    from: Kernel::V2_6_35,
+    parameters: &[],
+    build,
+};
 
 /// The controller; without state of its own.
 #[derive(Debug)]
 pub struct Reno;
 
-fn build(_: Kernel) -> Box<dyn CongestionControl> {
+fn build(_: &Build<'_>) -> Box<dyn CongestionControl> {
     Box::new(Reno)
 }
 

@@ -4,13 +4,18 @@
 //! Differs: none known.
 
 use super::reno::reno_cong_avoid;
-use super::{AckSample, Algorithm, CongestionControl, Window};
+use super::{AckSample, Algorithm, Build, CongestionControl, Window};
 use crate::info::CaState;
 use penstock_model::Kernel;
 
 /// Registration.
-pub static ALGORITHM: Algorithm =
-    Algorithm { name: "vegas", about: "holds two to four segments in the queue (Brakmo & Peterson)", build };
+pub static ALGORITHM: Algorithm = Algorithm {
+    name: "vegas",
+    about: "holds two to four segments in the queue (Brakmo & Peterson)",
+    from: Kernel::V2_6_35,
+    parameters: &[],
+    build,
+};
 
 /// Segments in the queue below which the window grows.
 const ALPHA: u32 = 2;
@@ -21,7 +26,7 @@ const GAMMA: u32 = 1;
 /// No round trip measured yet.
 const NONE: u32 = 0x7fff_ffff;
 
-fn build(_: Kernel) -> Box<dyn CongestionControl> {
+fn build(_: &Build<'_>) -> Box<dyn CongestionControl> {
     Box::new(Vegas { active: false, beg_snd_nxt: 0, count: 0, min_rtt: NONE, base_rtt: NONE })
 }
 
@@ -138,7 +143,7 @@ mod tests {
         let mut w = Window::new(250, false);
         v.init(&mut w);
         (w.cwnd, w.ssthresh, w.snd_una, w.snd_nxt) = (10, 5, 1, 10);
-        let sample = |rtt| AckSample { pkts_acked: 1, rtt_us: Some(rtt) };
+        let sample = |rtt| AckSample { pkts_acked: 1, rtt_us: Some(rtt), ..AckSample::default() };
         v.pkts_acked(&mut w, &sample(99_999));
         v.count = 0;
         v.min_rtt = NONE;

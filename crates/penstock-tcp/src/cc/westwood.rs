@@ -4,17 +4,19 @@
 //! Differs: every ACK is counted as on Linux's slow path, which differs from its fast path only for duplicates.
 
 use super::reno::reno_cong_avoid;
-use super::{AckSample, Algorithm, CongestionControl, Window};
+use super::{AckSample, Algorithm, Build, CongestionControl, Window};
 use penstock_model::Kernel;
 
 /// Registration.
 pub static ALGORITHM: Algorithm = Algorithm {
     name: "westwood",
     about: "after a loss the window follows the rate of ACKs (Westwood+)",
+    from: Kernel::V2_6_35,
+    parameters: &[],
     build,
 };
 
-fn build(_: Kernel) -> Box<dyn CongestionControl> {
+fn build(_: &Build<'_>) -> Box<dyn CongestionControl> {
     Box::new(Westwood::default())
 }
 
@@ -151,7 +153,7 @@ mod tests {
         let mut w = Window::new(100, false);
         w.mss = 1_000;
         x.init(&mut w);
-        let sample = AckSample { pkts_acked: 1, rtt_us: Some(100_000) };
+        let sample = AckSample { pkts_acked: 1, rtt_us: Some(100_000), ..AckSample::default() };
         // A segment each jiffy: 100 kB/s over 100 ms is ten segments.
         for jiffy in 1..400u64 {
             w.jiffies = jiffy;

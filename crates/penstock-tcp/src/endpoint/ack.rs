@@ -21,7 +21,8 @@ impl Endpoint {
     pub(crate) fn ack(&mut self, seg: &Tcp, start: u64, end: u64) -> bool {
         let ack = seq::unwrap(seg.ack, self.tx.space.una());
         let prior_una = self.tx.space.una();
-        let mut s = SackState::default();
+        let tsval = seg.timestamps.filter(|_| self.tx.stamps.ok()).map_or(0, |t| t.0);
+        let mut s = SackState { tsval, ..SackState::default() };
         let mut flag = 0;
         if ack < prior_una {
             self.old_ack(seg, ack, start, prior_una);

@@ -88,8 +88,8 @@ impl Endpoint {
         self.recovery.opened(self.tx.space.una());
         self.rx.established(self.tx.space.mss(), &self.tx.clock);
         let mss = u32::from(self.mss);
-        self.tx.sndbuf_expand(mss, self.recovery.reordering());
         if !self.tx.p.today {
+            self.tx.sndbuf_expand(mss, self.recovery.reordering());
             // tcp_fixup_sndbuf: room for three segments.
             self.tx.unsent.begin(3 * (mss + 304 + 16 + 192));
         }
@@ -103,6 +103,10 @@ impl Endpoint {
             self.tx.cc.put_state(CaState::Open);
         }
         self.tx.cc.init();
+        if self.tx.p.today {
+            // After the controller, which may have set the window (tcp_init_buffer_space).
+            self.tx.sndbuf_expand(mss, self.recovery.reordering());
+        }
         self.tx.todo.push = true;
         if self.calls.is_some() {
             // icsk_ack.lrcvtime

@@ -5,6 +5,7 @@
 //! of one MSS).
 
 use super::Recovery;
+use crate::cc::AckSample;
 use crate::sender::Sender;
 use crate::sender::acked::{
     ACKED, CA_ALERT, DATA_ACKED, NONHEAD_RETRANS_ACKED, ORIG_SACK_ACKED, RETRANS_DATA_ACKED, SACK_RENEGING,
@@ -181,7 +182,16 @@ impl Recovery {
         }
         (s.rtt_us, s.ack_delayed) = (ca_rtt, maybe_delayed);
         tx.show_window();
-        tx.cc.pkts_acked(pkts, ca_rtt);
+        let delivered = (tx.cc.delivered() - s.prior_delivered) as u32;
+        let sample = AckSample {
+            pkts_acked: pkts,
+            rtt_us: ca_rtt,
+            in_flight: tx.space.mss().wrapping_mul(delivered),
+            sacked_out: tx.q.sacked_out(),
+            rcv_tsval: s.tsval,
+            rcv_tsecr: tx.stamps.ecr().filter(|&e| e != 0).map_or(0, |e| tx.clock.ticks_of(e)),
+        };
+        tx.cc.pkts_acked(&sample);
     }
 
     /// 2.6.35: by timestamp where there is one, else by the time of sending; in jiffies.
@@ -212,6 +222,10 @@ impl Recovery {
             tx.clock.jiffies_since(last_acked) * tx.clock.jiffy_us()
         });
         tx.show_window();
-        tx.cc.pkts_acked(pkts, rtt_us.filter(|&r| r > 0));
+        tx.cc.pkts_acked(&AckSample {
+            pkts_acked: pkts,
+            rtt_us: rtt_us.filter(|&r| r > 0),
+            ..AckSample::default()
+        });
     }
 }

@@ -62,6 +62,10 @@ pub(crate) struct Recovery {
     tlp_retrans: bool,
     /// Holes below the highest SACK count as lost (2.6.35).
     fack: bool,
+    /// F-RTO is used (`tcp_frto`).
+    uses_frto: bool,
+    /// How RACK finds losses (`tcp_recovery`).
+    rules: u8,
     /// When the reordering window has last run out and let segments be retransmitted.
     reo_at: Time,
     // In trouble.
@@ -80,8 +84,10 @@ pub(crate) struct Recovery {
 }
 
 impl Recovery {
-    pub fn new(p: &Params, iss: u64) -> Recovery {
+    pub fn new(p: &Params, iss: u64, (uses_frto, rules): (bool, u8)) -> Recovery {
         Recovery {
+            uses_frto,
+            rules,
             high_seq: iss,
             tlp_high: None,
             tlp_retrans: false,
@@ -352,7 +358,7 @@ impl Recovery {
         self.high_seq = tx.space.nxt();
         self.tlp_high = None;
         self.queue_cwr(tx);
-        self.frto = new_recovery || tx.timers.retransmits() > 0;
+        self.frto = self.uses_frto && (new_recovery || tx.timers.retransmits() > 0);
     }
 
     // ---- The machine ----
@@ -585,6 +591,9 @@ impl Recovery {
             let limited = tx.cc.is_limited();
             tx.show_window();
             tx.cc.grow(delivered, limited, &tx.clock);
+            if tx.cc.takes_cwr() {
+                self.enter_cwr(tx);
+            }
         }
     }
 }

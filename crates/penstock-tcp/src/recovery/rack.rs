@@ -11,6 +11,9 @@ use crate::sender::timers::Pending;
 
 /// Recoveries for which a widened reordering window is kept.
 const RECOVERY_THRESH: u8 = 16;
+// Of `tcp_recovery`: the reordering window stays as it begins; duplicates alone start no recovery.
+const STATIC_REO_WND: u8 = 2;
+const NO_DUPTHRESH: u8 = 4;
 /// Least wait of any timer, microseconds (TCP_TIMEOUT_MIN_US).
 const TIMEOUT_MIN_US: u64 = 2_000;
 
@@ -71,9 +74,8 @@ impl Recovery {
 
     //= linux v6.12 net/ipv4/tcp_recovery.c tcp_rack_reo_wnd
     fn rack_reo_wnd(&self, tx: &Sender) -> u32 {
-        if self.reord_seen == 0
-            && (tx.cc.state() >= CaState::Recovery || tx.q.sacked_out() >= self.reordering)
-        {
+        let many = || tx.q.sacked_out() >= self.reordering && self.rules & NO_DUPTHRESH == 0;
+        if self.reord_seen == 0 && (tx.cc.state() >= CaState::Recovery || many()) {
             return 0;
         }
         let min_rtt = tx.timers.min_rtt();
@@ -156,7 +158,7 @@ impl Recovery {
     /// Widens the reordering window when duplicates show that it was too narrow.
     //= linux v6.12 net/ipv4/tcp_recovery.c tcp_rack_update_reo_wnd
     pub(crate) fn rack_update_reo_wnd(&mut self, tx: &mut Sender, prior_delivered: u64) {
-        if prior_delivered == 0 {
+        if prior_delivered == 0 || self.rules & STATIC_REO_WND != 0 {
             return;
         }
         let delivered = tx.cc.delivered();

@@ -105,6 +105,8 @@ pub(crate) struct Receiver {
     wscale: u8,
     /// Whether SACK was agreed on.
     sack: bool,
+    /// Whether duplicates are told.
+    tells_duplicates: bool,
     /// Every segment is acknowledged at once.
     quickack: bool,
     // Acknowledging
@@ -188,6 +190,7 @@ impl Receiver {
             advmss: u32::from(cfg.mss.max(88)),
             header_len: 20,
             sack: false,
+            tells_duplicates: cfg.dsack,
             wscale: 0,
             rcv_nxt: 0,
             rcv_wup: 0,

@@ -17,7 +17,7 @@ impl Receiver {
         }
     }
     pub(crate) fn dsack_set(&mut self, start: u64, end: u64) {
-        if self.sack {
+        if self.sack && self.tells_duplicates {
             self.dsack = Some((start, end));
         }
     }

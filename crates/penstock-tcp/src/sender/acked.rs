@@ -75,6 +75,8 @@ pub(crate) struct SackState {
     /// The round trip the controller hears of, and whether it may be a delayed ACK's.
     pub rtt_us: Option<u32>,
     pub ack_delayed: bool,
+    /// The timestamp of the segment at hand; 0 without.
+    pub tsval: u32,
 }
 
 impl SackState {

@@ -19,12 +19,10 @@ use penstock_model::{Kernel, Time};
 pub(crate) struct Control {
     w: Window,
     cc: Box<dyn CongestionControl>,
-    max_packets_out: u32,
     usage_seq: u64,
     used: u32,
     /// When the window was used or changed last, jiffies.
     stamp: u64,
-    is_limited: bool,
     // Parameters
     /// Idleness lets the window decay.
     decays: bool,
@@ -42,14 +40,13 @@ impl Control {
         let mut w = Window::new(clock.hz(), !today);
         w.seed = isn.wrapping_mul(0x9e37_79b1);
         w.cwnd_clamp = cfg.cwnd_clamp.unwrap_or(u32::MAX).max(1);
-        let cc = (cfg.cc.build)(kernel);
+        w.pacing_ratios = cfg.pacing_ratios;
+        let cc = cfg.cc_parameters.build(cfg.cc, kernel);
         Control {
             w,
-            max_packets_out: 0,
             usage_seq: iss,
             used: 0,
             stamp: clock.jiffies,
-            is_limited: false,
             // Not that of a controller which sets it by itself (BBR).
             decays: cfg.slow_start_after_idle && !cc.takes_over(),
             stack: cfg.stack,
@@ -235,8 +232,8 @@ impl Control {
     }
     /// It has acknowledged something.
     #[inline]
-    pub fn pkts_acked(&mut self, pkts_acked: u32, rtt_us: Option<u32>) {
-        self.cc.pkts_acked(&mut self.w, &AckSample { pkts_acked, rtt_us });
+    pub fn pkts_acked(&mut self, sample: &AckSample) {
+        self.cc.pkts_acked(&mut self.w, sample);
     }
     /// The window may grow by so many segments acknowledged; `limited`: it was what held sending back.
     #[inline]
@@ -244,6 +241,11 @@ impl Control {
         self.w.cwnd_limited = limited;
         self.cc.cong_avoid(&mut self.w, acked);
         self.stamp = clock.jiffies;
+    }
+    /// Whether the controller has asked for a reduction of the window; asked once.
+    #[inline]
+    pub fn takes_cwr(&mut self) -> bool {
+        std::mem::take(&mut self.w.enters_cwr)
     }
     /// The controller's own decision.
     pub fn decide(&mut self, rs: &RateSample) {
@@ -260,7 +262,7 @@ impl Control {
     /// Whether it was what held sending back lately.
     #[inline]
     pub fn is_limited(&self) -> bool {
-        self.is_limited || self.w.in_slow_start() && self.w.cwnd < 2 * self.max_packets_out
+        self.w.is_cwnd_limited()
     }
     /// Notes whether it is; answers whether it has not been for as long as `rto`.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_cwnd_validate; RFC 2861
@@ -268,9 +270,12 @@ impl Control {
         let used = if self.w.per_ack {
             out >= self.w.cwnd
         } else {
-            if space.una() >= self.usage_seq || limited || !self.is_limited && out > self.max_packets_out {
-                self.is_limited = limited;
-                self.max_packets_out = out;
+            if space.una() >= self.usage_seq
+                || limited
+                || !self.w.is_cwnd_limited && out > self.w.max_packets_out
+            {
+                self.w.is_cwnd_limited = limited;
+                self.w.max_packets_out = out;
                 self.usage_seq = space.nxt();
             }
             self.is_limited()

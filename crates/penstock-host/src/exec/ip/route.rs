@@ -3,13 +3,14 @@
 //! Follows: linux v6.12 `net/ipv4/fib_frontend.c`, `fib_semantics.c` `fib_create_info`, `fib_check_nh_v4_gw`, `fib_nh_match`,
 //! `fib_trie.c` `fib_table_insert`, `fib_table_delete`, `route.c` `inet_rtm_getroute`, `ip_route_output_key_hash_rcu`.
 
+use super::super::controls;
 use super::{Done, errno, says};
 use crate::route::{BOOT, Key, LOCAL, MAIN, NextHop, Ports, Route, RouteKind};
 use crate::six::{Key6, Kind6, Route6, is_link_local, network};
 use crate::{Host, Prefix};
 use penstock_lang::ip::{
     self, Failure, Family, Form, METRICS, Net, NextHopView, RouteFilter, RouteQuestion, RouteSpec, RouteVerb,
-    RouteView,
+    RouteView, control_of,
 };
 use penstock_model::{Kernel, KernelError};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -90,6 +91,7 @@ impl Host {
             _ => 0,
         });
         self.check_route(&mut route, dev, spec)?;
+        self.take_controls(spec)?;
         self.note_unfollowed(spec);
         let rivals = self.fib.rivals(&route);
         let (there, twin) = (!rivals.is_empty(), rivals.contains(&route));
@@ -111,15 +113,38 @@ impl Host {
 
     /// Notes the words of a route from which nothing follows.
     fn note_unfollowed(&mut self, spec: &RouteSpec) {
-        let metrics = spec.metrics.iter().filter_map(|&(metric, value, _)| {
-            let name =
-                METRICS.get(usize::from(metric)).filter(|m| ["rtt", "rttvar", "hoplimit"].contains(m))?;
-            (value > 0).then(|| format!("{name} {value}"))
-        });
+        // Kept in eighths and quarters of milliseconds.
+        let metrics =
+            spec.metrics.iter().filter_map(|&(metric, value, _)| match METRICS.get(usize::from(metric)) {
+                Some(&"rtt") if value > 0 => Some(format!("rtt {}ms", value / 8)),
+                Some(&"rttvar") if value > 0 => Some(format!("rttvar {}ms", value / 4)),
+                _ => None,
+            });
         let all = spec.others.iter().cloned().chain(metrics);
         self.unfollowed.extend(
             all.map(|words| format!("ip route … {words}: not simulated; the route is as without it")),
         );
+    }
+
+    /// The congestion controls that a route names must be there; their modules are loaded.
+    //= linux v6.12 net/ipv4/metrics.c ip_metrics_convert
+    fn take_controls(&mut self, spec: &RouteSpec) -> Result<(), Failure> {
+        for &(_, number, _) in
+            spec.metrics.iter().filter(|m| METRICS.get(usize::from(m.0)) == Some(&"congctl"))
+        {
+            let name = control_of(number).unwrap_or("");
+            if self.kernel == Kernel::V2_6_35 {
+                // It came with Linux 4.0.
+                self.unfollowed
+                    .insert(format!("ip route … congctl {name}: not simulated; the route is as without it"));
+                continue;
+            }
+            let Some(control) = controls::find(name, self.kernel) else {
+                return Err(self.no(KernelError::EINVAL, "Unknown tcp congestion algorithm"));
+            };
+            self.register_control(control);
+        }
+        Ok(())
     }
 
     /// `fib_create_info`: fills in the way, or says what is wrong with it.
@@ -239,6 +264,7 @@ impl Host {
             let via = hop.via.and_then(six);
             ways.push((via, dev, hop.onlink, hop.weight));
         }
+        self.take_controls(spec)?;
         self.note_unfollowed(spec);
         let mut routes = Vec::new();
         for (via, dev, onlink, weight) in ways {

@@ -37,11 +37,7 @@ pub(super) const KEYS: &[Key] = &[
     ("net.core.wmem_default", "212992", As),
     ("net.core.wmem_max", "212992", As),
     ("net.ipv4.icmp_echo_ignore_all", "", As),
-    (
-        "net.ipv4.icmp_echo_ignore_broadcasts",
-        "1",
-        Not("echo requests to broadcast addresses are not answered"),
-    ),
+    ("net.ipv4.icmp_echo_ignore_broadcasts", "1", As),
     ("net.ipv4.icmp_ratelimit", "1000", As),
     ("net.ipv4.ip_default_ttl", "", As),
     ("net.ipv4.ip_dynaddr", "0", Moot("addresses here do not change under a connection")),
@@ -52,16 +48,17 @@ pub(super) const KEYS: &[Key] = &[
     ("net.ipv4.ipfrag_time", "30", As),
     ("net.ipv4.route.flush", "0", Moot("what is known of routes is always that of now")),
     ("net.ipv4.tcp_adv_win_scale", "1", Moot("obsolete since Linux 6.6")),
+    ("net.ipv4.tcp_allowed_congestion_control", "", As),
     ("net.ipv4.tcp_available_congestion_control", "", As),
     ("net.ipv4.tcp_base_mss", "1024", Moot("it says where probes for the MTU begin, and there are none")),
     ("net.ipv4.tcp_congestion_control", "", As),
-    ("net.ipv4.tcp_dsack", "1", Not("duplicates are told by D-SACK")),
+    ("net.ipv4.tcp_dsack", "1", As),
     ("net.ipv4.tcp_early_retrans", "3", As),
     ("net.ipv4.tcp_ecn", "", As),
     ("net.ipv4.tcp_fack", "0", Moot("it has done nothing since Linux 4.15")),
     ("net.ipv4.tcp_fastopen", "1", Moot("no program here asks for it")),
     ("net.ipv4.tcp_fin_timeout", "60", Moot("every program here closes its connections to the end")),
-    ("net.ipv4.tcp_frto", "2", Not("F-RTO is used")),
+    ("net.ipv4.tcp_frto", "2", As),
     ("net.ipv4.tcp_keepalive_time", "7200", Moot("no program here asks for keepalives")),
     ("net.ipv4.tcp_limit_output_bytes", "1048576", As),
     ("net.ipv4.tcp_low_latency", "0", Moot("it has done nothing since Linux 4.14")),
@@ -72,17 +69,9 @@ pub(super) const KEYS: &[Key] = &[
     ("net.ipv4.tcp_mtu_probing", "0", Not("no connection probes for the MTU of its path")),
     ("net.ipv4.tcp_no_metrics_save", "0", Moot("nothing of a connection is kept for the next one")),
     ("net.ipv4.tcp_notsent_lowat", "4294967295", Not("a program writes while its send buffer has room")),
-    (
-        "net.ipv4.tcp_pacing_ca_ratio",
-        "120",
-        Not("a connection's pacing rate is 120 % of its window a round trip"),
-    ),
-    (
-        "net.ipv4.tcp_pacing_ss_ratio",
-        "200",
-        Not("in slow start a connection's pacing rate is 200 % of its window a round trip"),
-    ),
-    ("net.ipv4.tcp_recovery", "1", Not("losses are found by RACK")),
+    ("net.ipv4.tcp_pacing_ca_ratio", "120", As),
+    ("net.ipv4.tcp_pacing_ss_ratio", "200", As),
+    ("net.ipv4.tcp_recovery", "1", Not("without its bit 1 too losses are found by RACK")),
     ("net.ipv4.tcp_reordering", "3", As),
     ("net.ipv4.tcp_retries2", "15", As),
     ("net.ipv4.tcp_rmem", "4096\t131072\t6291456", As),
@@ -105,9 +94,9 @@ pub(super) const CONF: &[Key] = &[
     ("accept_redirects", "1", Moot(NO_REDIRECTS)),
     ("accept_source_route", "1", Moot(NO_OPTIONS)),
     ("arp_accept", "0", Not("ARP makes no entry for whom nobody asked")),
-    ("arp_announce", "0", Not("ARP asks from the address of the packet")),
-    ("arp_filter", "0", Not("ARP answers on every device")),
-    ("arp_ignore", "0", Not("ARP answers for every address of the host")),
+    ("arp_announce", "0", As),
+    ("arp_filter", "0", As),
+    ("arp_ignore", "0", As),
     ("arp_notify", "0", Not("a device that comes up announces nothing")),
     ("forwarding", "", As),
     ("log_martians", "0", Moot("it writes to the log alone")),
@@ -135,6 +124,15 @@ pub(super) const CONF6: &[Key] = &[
     ("proxy_ndp", "0", Not("a host answers for its own addresses alone")),
     ("use_tempaddr", "0", Moot("no router here sends advertisements")),
 ];
+
+/// Whether a value of a key that is not followed in all is one that is.
+pub(super) fn is_followed(key: &str, value: &str) -> bool {
+    match key {
+        // TCP_RACK_LOSS_DETECTION, with the two others or without.
+        "net.ipv4.tcp_recovery" => value.parse::<i64>().is_ok_and(|n| n & 1 == 1),
+        _ => false,
+    }
+}
 
 /// All keys with what is said of a value that they do not begin with: that nothing follows here where on Linux something does (`true`), or that
 /// nothing could (`false`). Those of devices are below `NAME`.

@@ -2,8 +2,9 @@
 
 use super::keys::{CONF, CONF6, Follows, KEYS, follows};
 use crate::Host;
-use crate::tests::{routed, udp};
-use penstock_model::{Kernel, Time};
+use crate::fragment::IP_DF;
+use crate::tests::{echo, h4, routed, set4, udp};
+use penstock_model::{Kernel, Span, Time};
 
 fn said(lines: &[&str]) -> Vec<String> {
     let mut net = routed(Kernel::V6_12);
@@ -56,11 +57,14 @@ fn what_nothing_follows_from_is_told() {
 #[test]
 fn words_of_routes_and_features_are_told() {
     let route = |words: &str| said(&[&format!("ip route change 10.0.2.0/24 dev eth1 {words}")]);
-    for words in ["congctl dctcp", "features ecn", "hoplimit 5", "rtt 10ms"] {
+    for words in ["rtt 10ms", "rttvar 20ms", "nhid 4"] {
         let said = route(words);
         assert!(said.len() == 1 && said[0].contains("ip route … "), "{words}: {said:?}");
     }
-    assert!(route("mtu 1400 initcwnd 20 quickack 1").is_empty());
+    assert!(
+        route("mtu 1400 initcwnd 20 quickack 1 hoplimit 5 features ecn congctl dctcp fastopen_no_cookie 1")
+            .is_empty()
+    );
     assert_eq!(said(&["ethtool -K eth0 tso on gro on"]).len(), 2);
     assert!(said(&["ethtool -K eth0 tso off gso off gro off", "ethtool -K eth0 rxhash on"]).is_empty());
 }
@@ -142,4 +146,96 @@ fn a_reverse_path_filter_drops_what_comes_by_the_wrong_device() {
     assert_eq!(host.exec(default[0], Time::ZERO).status, 0);
     let late = host.add_device("eth9");
     assert_eq!(host.devices()[late].rp_filter, 1);
+}
+
+#[test]
+fn a_route_names_a_congestion_control() {
+    let mut host = routed(Kernel::V6_12).hosts.swap_remove(0);
+    let mut run = |line: &str| {
+        let out = host.exec(line, Time::ZERO);
+        (out.status, format!("{}{}", out.stdout, out.stderr))
+    };
+    assert_eq!(
+        run("ip route add 10.3.0.0/16 via 10.0.1.254 hoplimit 7 features ecn congctl lock htcp"),
+        (0, String::new())
+    );
+    assert_eq!(
+        run("ip route show 10.3.0.0/16").1.trim_end(),
+        "10.3.0.0/16 via 10.0.1.254 dev eth0 hoplimit 7 features ecn congctl lock htcp"
+    );
+    assert!(
+        run("ip -j route show 10.3.0.0/16")
+            .1
+            .contains("{\"hoplimit\":7,\"ecn\":null,\"congestion\":\"htcp\"}")
+    );
+    let refused = "Error: Unknown tcp congestion algorithm.\n";
+    assert_eq!(run("ip route add 10.4.0.0/16 via 10.0.1.254 congctl turbo"), (2, refused.to_owned()));
+    let words = "Error: argument \"all\" is wrong: \"features\" value not valid\n";
+    let (status, text) = run("ip route add 10.4.0.0/16 via 10.0.1.254 features all");
+    assert!(status != 0 && text.starts_with(words), "{text}");
+    // Its module is there from then on.
+    assert_eq!(run("sysctl -n net.ipv4.tcp_available_congestion_control").1, "reno cubic htcp\n");
+    let route = host.tcp_route("10.3.1.1".parse().unwrap());
+    assert_eq!((route.congctl, route.ecn), (Some("htcp"), true));
+    assert_eq!(host.route_controls(), ["htcp"]);
+}
+
+#[test]
+fn a_route_s_hoplimit_is_the_ttl_of_what_is_made_here() {
+    for quick in [None, Some(0)] {
+        let mut net = routed(Kernel::V6_12);
+        net.quick = quick;
+        for (host, line) in [
+            (0, "ip route add 10.0.2.0/24 via 10.0.1.254 hoplimit 5"),
+            (2, "ip route replace default via 10.0.2.254 hoplimit 9"),
+        ] {
+            assert_eq!(net.hosts[host].exec(line, Time::ZERO).status, 0);
+        }
+        for _ in 0..3 {
+            let mut packet = udp("10.0.1.1", "10.0.2.1", 100);
+            set4(&mut packet, |h| (h.ttl, h.frag_off) = (0, IP_DF));
+            net.send(0, packet).unwrap();
+            net.run(net.now + Span::from_ms(100));
+        }
+        net.send(0, echo("10.0.2.1")).unwrap();
+        net.run(net.now + Span::from_ms(100));
+        let ttls: Vec<(usize, u8)> = net.delivered.iter().map(|(host, p)| (*host, h4(p).ttl)).collect();
+        assert_eq!(ttls, [(2, 4), (2, 4), (2, 4), (0, 8)]);
+    }
+}
+
+#[test]
+fn echo_requests_to_all_are_answered_where_that_is_set() {
+    for (setting, answers) in [("1", 0), ("0", 1)] {
+        let mut net = routed(Kernel::V6_12);
+        let line = format!("sysctl -qw net.ipv4.icmp_echo_ignore_broadcasts={setting}");
+        assert_eq!(net.hosts[1].exec(&line, Time::ZERO).status, 0);
+        assert!(net.hosts[1].unsimulated().is_empty());
+        net.send(0, echo("10.0.1.255")).unwrap();
+        net.run(Time::from_ns(100_000_000));
+        let replies: Vec<_> = net.delivered.iter().filter(|(host, _)| *host == 0).collect();
+        assert_eq!(replies.len(), answers);
+        assert!(
+            replies.iter().all(|(_, p)| h4(p).src == "10.0.1.254".parse::<std::net::Ipv4Addr>().unwrap())
+        );
+    }
+}
+
+#[test]
+fn settings_have_their_bounds() {
+    let mut host = Host::new("h", Kernel::V6_12, 1);
+    for (key, most) in [
+        ("tcp_pacing_ss_ratio", 1_000),
+        ("tcp_pacing_ca_ratio", 1_000),
+        ("tcp_recovery", 255),
+        ("tcp_frto", 255),
+    ] {
+        let mut set = |n: i64| host.exec(&format!("sysctl -qw net.ipv4.{key}={n}"), Time::ZERO).status;
+        assert_eq!((set(most), set(most + 1), set(-1)), (0, 1, 1), "{key}");
+    }
+    let s = host.tcp_settings();
+    assert_eq!((s.pacing_ratios, s.recovery, s.frto, s.dsack), ((1_000, 1_000), 255, true, true));
+    assert!(host.unsimulated().is_empty());
+    assert_eq!(said(&["sysctl -qw net.ipv4.tcp_recovery=0"]).len(), 1);
+    assert!(said(&["sysctl -qw net.ipv4.tcp_recovery=7", "sysctl -qw net.ipv4.tcp_dsack=0"]).is_empty());
 }

@@ -1,6 +1,6 @@
 //! Routes and rules as they are printed.
 
-use crate::ip::{Form, METRICS, Net, RouteFilter, TYPES, protocol_name, scope_name, table_name};
+use crate::ip::{Form, METRICS, Net, RouteFilter, TYPES, control_of, protocol_name, scope_name, table_name};
 use crate::show::Out;
 use penstock_model::Kernel;
 use std::net::IpAddr;
@@ -191,6 +191,17 @@ fn metrics(out: &mut Out, metrics: &[(u8, u32, bool)]) {
             _ => None,
         };
         match time {
+            // print_rtax_features
+            None if name == "features" => {
+                out.text_only(format_args!("features {locked}"));
+                if value & 1 != 0 {
+                    out.null("ecn", format_args!("ecn "));
+                }
+            }
+            None if name == "congctl" => {
+                let control = control_of(value).unwrap_or("");
+                out.string("congestion", control, format_args!("congctl {locked}{control} "));
+            }
             Some(ms) if ms >= 1000 => {
                 out.num(name, ms, format_args!("{name} {locked}{}s ", f64::from(ms) / 1000.0));
             }

@@ -190,7 +190,10 @@ impl Host {
         let (network, addr) = (address.network(), address.prefix.addr);
         let owner = if address.secondary { device.networks.get(network) } else { None };
         let src = Some(owner.map_or(addr, |shared| shared.primary));
+        let vrf = self.fib.l3mdevs().of(ifindex).table;
         let made = |table, dst, kind| {
+            // In a VRF's table there are all of them (fib_magic).
+            let table = if vrf == 0 { table } else { vrf };
             let scope = if kind == RouteKind::Local { 254 } else { 253 };
             Route { table, kind, dev: ifindex, src, proto: route::KERNEL, scope, ..Route::new(dst) }
         };

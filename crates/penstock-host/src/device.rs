@@ -137,7 +137,7 @@ pub struct NetDevice {
     pub up: bool,
     /// Whether it is `lo`.
     pub loopback: bool,
-    /// Whether it has no card: what its qdiscs let go goes on within the machine (an ifb, a VLAN, a bridge, a tunnel), or comes no further (an end of a
+    /// Whether it has no card: what its qdiscs let go goes on within the machine (an ifb, a VLAN, a bridge, a VRF, a tunnel), or comes no further (an end of a
     /// veth pair without carrier).
     cardless: bool,
     /// Whether what it receives goes to a bridge.
@@ -266,7 +266,7 @@ impl NetDevice {
             up: false,
             loopback,
             // A veth has its peer to send to once both are up.
-            cardless: matches!(class.kind, "ifb" | "vlan" | "bridge" | "veth") || class.is_tunnel(),
+            cardless: matches!(class.kind, "ifb" | "vlan" | "bridge" | "veth" | "vrf") || class.is_tunnel(),
             bridged: false,
             vlan: None,
             bridge: (class.kind == "bridge").then(|| Box::new(Bridge::new())),

@@ -100,6 +100,8 @@ pub static CLASSES: &[Class] = &[
         min_mtu: 1280,
         max_mtu: 65_575,
         tso_max_size: 65_536,
+        // Its state is UP from the beginning (vrf_dev_init).
+        carrier_known: true,
         ..class("vrf", true, NOARP | MASTER)
     },
     class("vxlan", true, BROADCAST | MULTICAST),
@@ -139,12 +141,13 @@ impl Host {
         }
     }
     /// What is set up of devices that carry no packet here although Linux would carry some: a sentence each, naming the machine and the
-    /// device. One that is down carries none there either, but a port of a bridge, a bond or a vrf gives its frames to that one all the same.
+    /// device. One that is down carries none there either, but a port of a bridge or a bond gives its frames to that one all the same.
     pub fn unsimulated_devices(&self) -> Vec<String> {
         let each = self.devices.iter().filter_map(|device| {
             let port = device.master.and_then(|m| self.devices.get(m));
             let (what, instead) = match (device.class.kind, port) {
-                (_, Some(master)) if master.bridge.is_some() => return None,
+                (_, Some(master)) if master.bridge.is_some() || master.class.kind == "vrf" => return None,
+                ("vrf", _) => return self.asked_of_vrf(device),
                 ("bridge", None) => {
                     return device.bridge.as_deref().and_then(|b| self.asked_of_bridge(device, b));
                 }
@@ -161,7 +164,7 @@ impl Host {
                             return None;
                         }
                         "vlan" => "a vlan over a device of another network namespace".to_owned(),
-                        "macvlan" | "bond" | "vrf" => format!("a {kind}"),
+                        "macvlan" | "bond" => format!("a {kind}"),
                         _ if device.class.is_tunnel() => return self.asked_of_tunnel(device),
                         _ => return None,
                     };
@@ -325,6 +328,7 @@ impl Host {
     /// Takes one device out; answers it, down and without its qdiscs' packets.
     pub(crate) fn detach(&mut self, ifindex: u32, now: Time) -> Option<NetDevice> {
         self.devices.get(ifindex)?;
+        self.release_vrf_ports(ifindex, now);
         self.set_up(ifindex, false, now);
         self.release(ifindex, now);
         self.set_master(ifindex, None, now);
@@ -339,6 +343,9 @@ impl Host {
         }
         for port in self.devices.iter_mut().filter(|d| d.master == Some(ifindex)) {
             (port.master, port.bridged) = (None, false);
+        }
+        if device.as_ref().is_some_and(|d| d.class.kind == "vrf") {
+            self.vrfs_changed();
         }
         self.rebind_rules();
         device
@@ -357,6 +364,10 @@ impl Host {
     pub(crate) fn set_master(&mut self, ifindex: u32, master: Option<u32>, now: Time) {
         let Some(device) = self.devices.get_mut(ifindex) else { return };
         let old = std::mem::replace(&mut device.master, master);
+        let is_vrf = |m: &u32| self.devices.get(*m).is_some_and(|d| d.class.kind == "vrf");
+        if old != master && [old, master].iter().flatten().any(is_vrf) {
+            self.vrf_port_changed(ifindex, now);
+        }
         if let Some(old) = old {
             self.remove_port(old, ifindex);
         }

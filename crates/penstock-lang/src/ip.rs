@@ -1,8 +1,8 @@
 //! `ip`: its command lines to data, its refusals and its listings word for word.
 //!
-//! Follows: iproute2 6.1.0 `ip/ip.c`, `ipaddress.c`, `iplink.c`, `iproute.c`, `iprule.c`, `ipneigh.c`, `ipnetns.c`, `iptunnel.c`; 2.6.35 for the
+//! Follows: iproute2 6.1.0 `ip/ip.c`, `ipaddress.c`, `iplink.c`, `iproute.c`, `iprule.c`, `ipneigh.c`, `ipnetns.c`, `iptunnel.c`, `ipvrf.c`; 2.6.35 for the
 //! old profile's listings.
-//! Differs: the objects address, link, route, rule, neigh, netns, tunnel and no others; no colours; the texts of usage are our own, except for their first lines.
+//! Differs: the objects address, link, route, rule, neigh, netns, tunnel, vrf and no others; no colours; the texts of usage are our own, except for their first lines.
 
 mod addr;
 mod link;
@@ -13,6 +13,7 @@ mod rule;
 mod show;
 mod tunnel;
 mod usage;
+mod vrf;
 mod vxlan;
 mod words;
 
@@ -24,7 +25,7 @@ pub use rt_names::{METRICS, TYPES, protocol_name, scope_name, table_name};
 pub use rule::{RuleSpec, RuleVerb};
 pub use show::{
     AddressView, Details, LinkRef, LinkView, NeighView, NetnsRef, NextHopView, RouteView, RuleView, links,
-    neighbours, netns, netns_ids, routes, rules, tunnels,
+    neighbours, netns, netns_ids, routes, rules, tunnels, vrfs,
 };
 pub use tunnel::{TunnelRequest, TunnelSet, TunnelVerb, TunnelView, TunnelWords};
 pub use vxlan::{Df, Fdb, FdbChange, Ttl, VxlanSet, fdb};
@@ -121,6 +122,8 @@ pub struct LinkFilter {
     pub group: Option<u32>,
     /// `master`.
     pub master: Option<String>,
+    /// The master was named by `vrf`, and must be one.
+    pub master_is_vrf: bool,
     /// `nomaster`.
     pub nomaster: bool,
     /// `type`.
@@ -184,6 +187,12 @@ pub enum Command {
     Tunnel(Box<TunnelRequest>),
     /// `ip tunnel show`.
     TunnelShow(Option<String>, Form),
+    /// `ip vrf show [NAME]`.
+    VrfShow(Option<String>, Form),
+    /// `ip vrf exec NAME PROGRAM …`: the name, and which word is the program's name.
+    VrfExec(String, usize),
+    /// `ip vrf pids NAME`.
+    VrfPids(String),
     /// `ip netns`.
     Netns(NetnsCommand, Form),
     /// `-b FILE`, with `-force`.
@@ -342,6 +351,8 @@ pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
         w.tunnel(form)
     } else if is("netns") {
         w.netns(all, form)
+    } else if is("vrf") && kernel != Kernel::V2_6_35 {
+        w.vrf(form)
     } else if is("help") {
         w.usage(usage::IP)
     } else {
@@ -361,7 +372,6 @@ pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
             "mroute",
             "mrule",
             "netconf",
-            "vrf",
             "sr",
             "nexthop",
             "mptcp",
@@ -373,8 +383,8 @@ pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
             "macsec",
         ];
         let help = match known.into_iter().find(|k| is(k)) {
-            Some(_) => "the objects here are address, link, neigh, netns, route, rule and tunnel",
-            None => "address, link, neigh, netns, route, rule, tunnel",
+            Some(_) => "the objects here are address, link, neigh, netns, route, rule, tunnel and vrf",
+            None => "address, link, neigh, netns, route, rule, tunnel, vrf",
         };
         w.fail(exit, format!("Object \"{object}\" is unknown, try \"ip help\"."), help)
     }

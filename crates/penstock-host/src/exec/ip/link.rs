@@ -129,7 +129,8 @@ impl Host {
         if taken(self, r) {
             return Err(errno(KernelError::EEXIST));
         }
-        if class(&kind).is_none() || matches!(kind.as_str(), "" | "loopback") {
+        let too_new = self.kernel == Kernel::V2_6_35 && kind == "vrf";
+        if class(&kind).is_none() || too_new || matches!(kind.as_str(), "" | "loopback") {
             return Err(self.no(KernelError::EOPNOTSUPP, "Unknown device type"));
         }
         if let Some(address) = &r.address {
@@ -228,6 +229,9 @@ impl Host {
                 Ok(())
             }
             ("vlan", _) => Err(self.no(KernelError::EINVAL, "8021q: VLAN properties not specified")),
+            ("vrf", LinkData::Vrf(Some(0))) => Err(self.no(KernelError::EINVAL, "Invalid VRF table id")),
+            ("vrf", LinkData::Vrf(Some(_))) => Ok(()),
+            ("vrf", _) => Err(self.no(KernelError::EINVAL, "VRF table id is missing")),
             ("macvlan", _) if lower.is_none() => Err(errno(KernelError::EINVAL)),
             _ => Ok(()),
         }
@@ -254,7 +258,13 @@ impl Host {
             None => Ok(None),
             Some("") => Ok(Some(None)),
             Some(name) => match self.ifindex(name) {
+                Some(index) if r.master_is_vrf && self.devices[index].vrf_table().is_none() => {
+                    Err(says(255, format!("Error: argument \"{name}\" is wrong: Not a valid VRF name\n")))
+                }
                 Some(index) => Ok(Some(Some(index))),
+                None if r.master_is_vrf => {
+                    Err(says(255, format!("Error: argument \"{name}\" is wrong: Not a valid VRF name\n")))
+                }
                 None => {
                     Err(says(255, format!("Error: argument \"{name}\" is wrong: Device does not exist\n")))
                 }
@@ -311,6 +321,9 @@ impl Host {
         if let Some(b) = self.devices[ifindex].bridge.as_deref_mut() {
             b.own_mtu = mtu.is_some() && kernel != Kernel::V2_6_35;
             self.bridge_addressed(ifindex, now);
+        }
+        if kind == "vrf" {
+            self.vrf_made(ifindex);
         }
         if let (LinkData::Words(words), "bridge") = (&r.data, kind)
             && let Err(e) = self.set_bridge(ifindex, words)
@@ -497,6 +510,12 @@ impl Host {
         }
         let bridge = match self.devices[to].class.kind {
             "bridge" => true,
+            "vrf" if self.devices[ifindex].loopback => {
+                return Err(self.no(KernelError::EOPNOTSUPP, "Can not enslave loopback device to a VRF"));
+            }
+            "vrf" if self.devices[ifindex].class.kind == "vrf" => {
+                return Err(self.no(KernelError::EINVAL, "Can not enslave an L3 master device to a VRF"));
+            }
             "bond" | "vrf" => false,
             _ => return Err(errno(KernelError::EOPNOTSUPP)),
         };
@@ -586,6 +605,7 @@ impl Host {
                 kind: if d.loopback { String::new() } else { d.class.kind.to_owned() },
                 data: d.data.clone(),
                 slave_kind: master.map_or_else(String::new, |m| m.class.kind.to_owned()),
+                slave_data: master.map_or(LinkData::None, |m| m.data.clone()),
                 addr_gen_mode: d.six.conf.addr_gen_mode.name().to_owned(),
                 queues: d.queues,
                 tso_max_size: match d.class.kind {

@@ -12,6 +12,7 @@ mod route;
 mod rule;
 mod tables;
 mod tunnel;
+mod vrf;
 
 use super::{Files, Ran};
 use crate::{Host, Output};
@@ -152,6 +153,9 @@ impl Host {
             Command::NeighFlush(filter) => self.neigh_flush_some(&filter),
             Command::Tunnel(request) => self.tunnel_request(&request, now),
             Command::TunnelShow(name, form) => self.tunnel_show(name.as_deref(), form),
+            Command::VrfShow(name, form) => self.vrf_show(name.as_deref(), form),
+            Command::VrfPids(name) => self.table_of_vrf(&name, "Invalid VRF name").map(|_| String::new()),
+            Command::VrfExec(name, _) => self.vrf_exec(&name),
             Command::Netns(..) | Command::Batch(..) => Ok(String::new()),
         }
     }
@@ -160,6 +164,7 @@ impl Host {
     fn chosen_links(&self, filter: &LinkFilter) -> Result<Vec<u32>, Failure> {
         let only = filter.dev.as_deref().map(|d| self.shown_dev(d)).transpose()?;
         let master = match filter.master.as_deref() {
+            Some(name) if filter.master_is_vrf => Some(self.vrf_called(name, "Not a valid VRF name\n")?),
             Some(name) => match self.ifindex(name) {
                 Some(index) => Some(index),
                 None => {

@@ -110,7 +110,7 @@ impl Host {
         self.icmp_output((src, h.src), tos, l4, (dev, packet), cx);
     }
 
-    /// `inet_peer_xrlim_allow` with `icmp_ratelimit`, which begins at 1000 ms; 0 lets all pass, and leaves no tokens to `ip_error`.
+    /// `inet_peer_xrlim_allow` with `icmp_ratelimit`, which begins at 1000 ms; 0 lets all pass, and up to 6.12 leaves no tokens to `ip_error`.
     fn xrlim_allow(&mut self, vrf: u32, peer: Ipv4Addr, now: Time) -> bool {
         if vrf == 0 && self.is_local(peer) {
             return true;
@@ -118,6 +118,9 @@ impl Host {
         let hz = i64::from(self.kernel.hz());
         let set = self.sysctl.kept.get("net.ipv4.icmp_ratelimit").and_then(|ms| ms.parse::<i64>().ok());
         let timeout = set.map_or(hz, |ms| (ms.clamp(0, 1 << 31) * hz + 999) / 1000);
+        if timeout == 0 && self.kernel == Kernel::V7_2 {
+            return true;
+        }
         let (tick, kernel) = (timer::jiffies(self.kernel, now), self.kernel);
         let bucket = self.icmp_buckets.entry((vrf, peer)).or_insert_with(|| Bucket::full(tick, kernel));
         bucket.allow(tick, timeout)

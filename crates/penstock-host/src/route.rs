@@ -285,7 +285,14 @@ impl Rule {
     }
     /// The same of IPv6 (`fib6_rule_match`), of which no packet is in a VRF here.
     pub(crate) fn matches6(&self, key: &Key6) -> bool {
-        self.hits((key.iif, key.oif), false, key.mark, (key.src.into(), key.dst.into()), key.tclass, key.ports)
+        self.hits(
+            (key.iif, key.oif),
+            false,
+            key.mark,
+            (key.src.into(), key.dst.into()),
+            key.tclass,
+            key.ports,
+        )
     }
     #[inline]
     fn hits(

@@ -15,8 +15,8 @@ use crate::path::MAX_DEPTH;
 use crate::route::{self, Hop, Key, L3mdev, L3mdevs, Ports, RouteKind, Rule};
 use crate::{Host, HostCx, Timer};
 use penstock_lang::ip::{Family, LinkData, RuleSpec};
-use penstock_model::{KernelError, Time};
 use penstock_lang::iptables::extension::state;
+use penstock_model::{KernelError, Time};
 use penstock_packet::{L3, Packet, Sender, Skb, Tracked};
 use penstock_sched::Xmit;
 use std::net::Ipv4Addr;
@@ -89,9 +89,9 @@ impl Host {
             let _ = self.set_link_up(ifindex, true, now);
         }
     }
-    /// The ports of a VRF that is about to go are its no more.
-    pub(crate) fn release_vrf_ports(&mut self, vrf: u32, now: Time) {
-        if self.devices.get(vrf).is_none_or(|d| d.class.kind != "vrf") {
+    /// The ports of a VRF, or the slaves of a bond, that is about to go are its no more.
+    pub(crate) fn release_ports(&mut self, vrf: u32, now: Time) {
+        if self.devices.get(vrf).is_none_or(|d| !matches!(d.class.kind, "vrf" | "bond")) {
             return;
         }
         let ports: Vec<u32> =
@@ -127,9 +127,7 @@ impl Host {
     pub(crate) fn is_local_on(&self, ifindex: u32, addr: Ipv4Addr) -> bool {
         match self.fib.l3mdevs().of(ifindex).table {
             0 => self.is_local(addr),
-            table => {
-                self.fib.find_in(table, &Key::to(addr)).is_some_and(|r| r.kind == RouteKind::Local)
-            }
+            table => self.fib.find_in(table, &Key::to(addr)).is_some_and(|r| r.kind == RouteKind::Local),
         }
     }
     /// Whether an address is a broadcast address in the eyes of who comes in by a device.
@@ -142,7 +140,8 @@ impl Host {
     }
     /// The same of who is bound to a device or a VRF; 0: to none.
     pub fn is_broadcast_to(&self, bound: u32, addr: Ipv4Addr) -> bool {
-        let of_vrf = self.fib.search_key(&Key { oif: bound, ..Key::to(addr) }).kind == Some(RouteKind::Broadcast);
+        let of_vrf =
+            self.fib.search_key(&Key { oif: bound, ..Key::to(addr) }).kind == Some(RouteKind::Broadcast);
         if bound == 0 { self.is_broadcast(addr) } else { addr == Ipv4Addr::BROADCAST || of_vrf }
     }
     /// The source address of a packet that leaves in a VRF by a device outside of it (`fib_select_path`).
@@ -296,5 +295,165 @@ impl Host {
             self.ip_output(packet, hop, cx);
         }
         self.answer != Xmit::Drop
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Host;
+    use crate::tests::{Net, echo, ip, routed, set4};
+    use penstock_model::{Kernel, Time};
+    use penstock_packet::{L4, Skb};
+
+    fn said(host: &mut Host, line: &str) -> (i32, String) {
+        let out = host.exec(line, Time::ZERO);
+        (out.status, out.stdout + &out.stderr)
+    }
+
+    /// As Linux 6.1 with iproute2 6.1 printed them.
+    #[test]
+    fn commands_say_what_those_of_linux_say() {
+        let mut host = Host::new("r", Kernel::V6_12, 1);
+        host.add_device("eth0");
+        host.add_device("eth1");
+        for (line, status, text) in [
+            ("ip addr add 10.0.0.1/24 dev eth0", 0, ""),
+            ("ip link add red type vrf", 2, "Error: VRF table id is missing.\n"),
+            ("ip link add red type vrf table 0", 2, "Error: Invalid VRF table id.\n"),
+            ("ip link add red type vrf table x", 255, "Error: argument \"x\" is wrong: invalid table ID\n\n"),
+            (
+                "ip link add red type vrf foo 3",
+                1,
+                "vrf: unknown option \"foo\"?\nUsage: ... vrf table TABLEID\n",
+            ),
+            ("ip link add red type vrf table 10", 0, ""),
+            ("ip link set red up", 0, ""),
+            ("ip link add blue type vrf table 20", 0, ""),
+            ("ip link set red master blue", 2, "Error: Can not enslave an L3 master device to a VRF.\n"),
+            ("ip link set lo master red", 2, "Error: Can not enslave loopback device to a VRF.\n"),
+            ("ip link set eth0 master red", 0, ""),
+            (
+                "ip rule",
+                0,
+                "0:\tfrom all lookup local\n1000:\tfrom all lookup [l3mdev-table]\n32766:\tfrom all lookup main\n32767:\tfrom all lookup default\n",
+            ),
+            (
+                "ip -6 rule",
+                0,
+                "0:\tfrom all lookup local\n1000:\tfrom all lookup [l3mdev-table]\n32766:\tfrom all lookup main\n",
+            ),
+            (
+                "ip vrf",
+                0,
+                "Name              Table\n-----------------------\nred                 10\nblue                20\n",
+            ),
+            ("ip vrf show red", 0, "red 10\n"),
+            ("ip -j vrf show", 0, "[{\"name\":\"red\",\"table\":10},{\"name\":\"blue\",\"table\":20}]\n"),
+            ("ip vrf show zz", 1, "Invalid VRF\n"),
+            (
+                "ip route show table 10",
+                0,
+                "10.0.0.0/24 dev eth0 proto kernel scope link src 10.0.0.1 \nlocal 10.0.0.1 dev eth0 proto kernel scope host src 10.0.0.1 \nbroadcast 10.0.0.255 dev eth0 proto kernel scope link src 10.0.0.1 \n",
+            ),
+            ("ip route", 0, ""),
+            ("ip route add 10.1.0.0/16 via 10.0.0.9 vrf red", 0, ""),
+            ("ip route add 10.1.0.0/16 via 10.0.0.9", 2, "Error: Nexthop has invalid gateway.\n"),
+            ("ip route add 10.2.0.0/16 via 10.0.0.9 table 10", 0, ""),
+            (
+                "ip route add 10.3.0.0/16 via 10.0.0.9 vrf zz",
+                255,
+                "Error: argument \"zz\" is wrong: Invalid VRF\n\n",
+            ),
+            (
+                "ip route get 10.1.2.3 vrf red",
+                0,
+                "10.1.2.3 via 10.0.0.9 dev eth0 table 10 src 10.0.0.1 uid 0 \n    cache \n",
+            ),
+            ("ip route get 10.1.2.3", 2, "RTNETLINK answers: Network is unreachable\n"),
+            (
+                "ip route get vrf red 10.0.0.1",
+                0,
+                "local 10.0.0.1 dev red table 10 src 10.0.0.1 uid 0 \n    cache <local> \n",
+            ),
+            ("ip rule add l3mdev table 3", 22, "table can not be specified for l3mdev rules\n"),
+            ("ip link set red type vrf table 11", 2, "RTNETLINK answers: Operation not supported\n"),
+            (
+                "ip route show vrf red",
+                0,
+                "10.0.0.0/24 dev eth0 proto kernel scope link src 10.0.0.1 \n10.1.0.0/16 via 10.0.0.9 dev eth0 \n10.2.0.0/16 via 10.0.0.9 dev eth0 \n",
+            ),
+            ("ip vrf exec zz true", 1, "Invalid VRF name\n"),
+            ("ip link set eth0 nomaster", 0, ""),
+            ("ip route", 0, "10.0.0.0/24 dev eth0 proto kernel scope link src 10.0.0.1 \n"),
+            ("ip route show table 10", 0, ""),
+        ] {
+            assert_eq!(said(&mut host, line), (status, text.to_owned()), "{line}");
+        }
+        assert!(
+            said(&mut host, "ip link show red")
+                .1
+                .contains("<NOARP,MASTER,UP,LOWER_UP> mtu 65575 qdisc noqueue state UP")
+        );
+        said(&mut host, "ip link set eth1 vrf red");
+        assert!(said(&mut host, "ip -d link show eth1").1.contains("\n    vrf_slave table 10 "));
+        // With the VRF go its table for the ports, not the rule.
+        said(&mut host, "ip addr add 10.9.0.1/24 dev eth1");
+        said(&mut host, "ip link del red");
+        assert!(said(&mut host, "ip route").1.contains("10.9.0.0/24 dev eth1"));
+        assert!(said(&mut host, "ip rule").1.contains("1000:\tfrom all lookup [l3mdev-table]\n"));
+        assert_eq!(host.unsimulated_devices(), [""; 0]);
+        said(&mut host, "ip link set eth1 master blue");
+        said(&mut host, "ip -6 addr add fd00::1/64 dev eth1");
+        assert_eq!(host.unsimulated_devices().len(), 1);
+        let mut old = Host::new("r", Kernel::V2_6_35, 1);
+        assert_ne!(said(&mut old, "ip link add red type vrf table 10").0, 0);
+    }
+
+    /// The router of three machines with both its cards in a VRF.
+    fn in_vrf(lines: &[&str]) -> Net {
+        let mut net = routed(Kernel::V6_12);
+        let first = ["ip link add red type vrf table 10", "ip link set red up"];
+        let ports = ["ip link set eth0 master red", "ip link set eth1 master red"];
+        for line in first.iter().chain(&ports).chain(lines) {
+            let out = net.hosts[1].exec(line, net.now);
+            assert_eq!((out.status, out.stderr.as_str()), (0, ""), "{line}");
+        }
+        net
+    }
+    fn wait(net: &mut Net, ms: i64) {
+        net.run(Time::from_ns(net.now.as_ns() + ms * 1_000_000));
+    }
+
+    #[test]
+    fn a_qdisc_of_the_device_has_what_the_machine_itself_sends() {
+        for (lines, sent) in [(&[][..], 0), (&["tc qdisc add dev red root pfifo limit 10"][..], 2)] {
+            let mut net = in_vrf(lines);
+            // Through it, and to it.
+            for to in ["10.0.2.1", "10.0.1.254", "10.0.1.254"] {
+                let _ = net.send(0, echo(to));
+                wait(&mut net, 100);
+            }
+            let red = net.hosts[1].devices().iter().find(|d| d.name == "red").unwrap().counters;
+            // Of those that passed it sees the request and what comes back of the other side.
+            assert_eq!((red.rx_packets, red.tx_packets), (4, sent), "{:?}", net.dropped);
+            assert_eq!(net.delivered.len(), 3);
+        }
+    }
+
+    #[test]
+    fn a_packet_that_is_bound_to_a_vrf_goes_by_its_table() {
+        let mut net = in_vrf(&[]);
+        let red = net.hosts[1].ifindex("red").unwrap();
+        let mut request = |bound: u32| {
+            let mut skb: Skb = echo("10.0.2.1");
+            set4(&mut skb, |h| h.src = ip("0.0.0.0"));
+            skb.l4 = L4::Icmp(penstock_packet::Icmp::new(8, 0, 7, 1));
+            skb.iif = bound;
+            let sent = net.send(1, skb);
+            wait(&mut net, 100);
+            (sent, net.delivered.len())
+        };
+        assert_eq!(request(0), (Err(101), 0));
+        assert_eq!(request(red), (Ok(()), 1));
     }
 }

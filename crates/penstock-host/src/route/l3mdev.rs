@@ -91,7 +91,10 @@ mod tests {
         assert_eq!(flow(0, 3, 0), (0, 3, 7));
         assert_eq!(flow(2, 3, 0), (2, 3, 0));
         assert_eq!(flow(0, 2, 7), (0, 2, 7));
-        assert_eq!((all.master_of_port(3), all.master_of_port(7), all.master_of_port(2)), (Some(7), None, None));
+        assert_eq!(
+            (all.master_of_port(3), all.master_of_port(7), all.master_of_port(2)),
+            (Some(7), None, None)
+        );
         assert_eq!((all.loopback_of(3), all.loopback_of(2), all.loopback_of(99)), (7, 1, 1));
     }
 }

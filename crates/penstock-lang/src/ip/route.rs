@@ -552,8 +552,19 @@ impl Words<'_> {
         }
         match dst {
             Some(dst) => {
-                let question =
-                    RouteQuestion { dst, from, iif, oif, oif_is_vrf, mark, tos, fib_match, ipproto, sport, dport };
+                let question = RouteQuestion {
+                    dst,
+                    from,
+                    iif,
+                    oif,
+                    oif_is_vrf,
+                    mark,
+                    tos,
+                    fib_match,
+                    ipproto,
+                    sport,
+                    dport,
+                };
                 Ok(Command::RouteGet(Box::new(question), form))
             }
             None => self.fail(1, "need at least a destination address", "ip route get 10.0.0.1"),

@@ -49,7 +49,11 @@ pub(super) const KEYS: &[Key] = &[
     ("net.ipv4.ip_no_pmtu_disc", "0", Not("packets of TCP carry DF")),
     ("net.ipv4.ipfrag_high_thresh", "4194304", Not("fragments may take 4194304 bytes")),
     ("net.ipv4.ipfrag_time", "30", As),
-    ("net.ipv4.raw_l3mdev_accept", "1", Not("a ping that is bound to no device hears the answers in every VRF")),
+    (
+        "net.ipv4.raw_l3mdev_accept",
+        "1",
+        Not("a ping that is bound to no device hears the answers in every VRF"),
+    ),
     ("net.ipv4.route.flush", "0", Moot("what is known of routes is always that of now")),
     ("net.ipv4.tcp_adv_win_scale", "1", Moot("obsolete since Linux 6.6")),
     ("net.ipv4.tcp_available_congestion_control", "", As),

@@ -296,7 +296,9 @@ impl Ping {
         if let Some(device) = &self.device {
             match host.ifindex(device) {
                 Some(ifindex) if host.device(ifindex).is_some_and(|d| d.loopback) => {
-                    return Err(format!("ping: -I {device} is not simulated: nobody is behind it; leave it out\n"));
+                    return Err(format!(
+                        "ping: -I {device} is not simulated: nobody is behind it; leave it out\n"
+                    ));
                 }
                 Some(ifindex) if four => self.bound = ifindex,
                 Some(_) => {
@@ -454,7 +456,8 @@ impl Program for Ping {
             && let Some(IpAddr::V4(source)) = self.source
             && !host.device(self.bound).is_some_and(|d| d.addresses.iter().any(|a| a.prefix.addr == source))
         {
-            let text = format!("ping: Warning: source address might be selected on device other than: {device}\n");
+            let text =
+                format!("ping: Warning: source address might be selected on device other than: {device}\n");
             cx.print(&text);
         }
         self.id = self.ident.unwrap_or_else(|| (cx.app as u16).wrapping_add(1000));

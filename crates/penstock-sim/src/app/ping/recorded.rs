@@ -29,7 +29,9 @@ fn form(line: &str) -> String {
 fn machines(kind: &str, before: &[(String, String)]) -> (World, HostId) {
     let mut world = World::new(1);
     let names: &[&str] = if kind == "router" { &["a", "r", "b"] } else { &["a", "b"] };
-    let hosts: Vec<HostId> = names.iter().map(|name| world.add_host(name, Kernel::V6_12)).collect();
+    // Recorded on Linux 6.18, whose routers tell of routes with icmp_ratelimit=0 as 7.2 does.
+    let kernel = |name: &str| if name == "r" { Kernel::V7_2 } else { Kernel::V6_12 };
+    let hosts: Vec<HostId> = names.iter().map(|name| world.add_host(name, kernel(name))).collect();
     let wire = |world: &mut World, x: HostId, dx: &str, y: HostId, dy: &str| {
         let rate = Some(Rate::from_bit_per_s(10_000_000_000));
         world.add_link(LinkSpec::new(End::new(x, dx), End::new(y, dy), rate, Span::from_us(2))).unwrap();

@@ -36,7 +36,7 @@ impl Host {
         self.neigh.at_mut(at).probes += 1;
     }
 
-    fn arp_send(&mut self, ifindex: u32, arp: Arp, to: [u8; 6], cx: &mut HostCx<'_>) {
+    pub(crate) fn arp_send(&mut self, ifindex: u32, arp: Arp, to: [u8; 6], cx: &mut HostCx<'_>) {
         let frame = cx.pool.alloc(Skb {
             created: cx.now,
             queued: cx.now,

@@ -15,6 +15,8 @@
 mod account;
 mod address;
 mod arp;
+mod bond;
+mod bound;
 mod bridge;
 mod cisco;
 mod condition;
@@ -100,7 +102,7 @@ pub enum Effect {
         /// the one it came in by; 0 for none.
         ifindex: u32,
         /// Where: `qdisc`, `ingress`, `mirred`, `ifb`, `tunnel`, `arp`, `ip_rcv`, `ip_forward`, `ip_output`, `ip_local_deliver`, `ip_defrag`, `icmp`,
-        /// `netif`, `vrf`, or a netfilter chain; of IPv6 `ip6_rcv`, `ip6_forward`, `ip6_output`, `ip6_input`, `icmp6`, `ndisc`.
+        /// `netif`, `vrf`, `bond`, or a netfilter chain; of IPv6 `ip6_rcv`, `ip6_forward`, `ip6_output`, `ip6_input`, `icmp6`, `ndisc`.
         place: &'static str,
         /// Why, in a word.
         reason: &'static str,
@@ -141,6 +143,8 @@ pub(crate) enum Timer {
     Fragments(u32),
     /// The qdiscs of a device without a card, by its index.
     Cardless(u32),
+    /// A bond looks at its slaves, or tells those around of its address.
+    Bond(u32),
 }
 
 /// Settings under `/proc/sys`.

@@ -47,7 +47,7 @@ impl Host {
         if !self.hears_all(ifindex) {
             return false;
         }
-        if !self.devices[ifindex].bridged {
+        if self.bridge_of(ifindex).is_none() {
             frame.rare_mut().ptype = Some(crate::vlan::OTHERHOST);
         }
         true
@@ -110,7 +110,7 @@ impl Host {
             let Some(ours) = self.behind_ingress(ifindex, frame, cx) else { return };
             frame = ours;
         } else if self.devices[ifindex].bridged {
-            let Some(ours) = self.bridge_receive(ifindex, frame, cx) else { return };
+            let Some(ours) = self.master_receive(ifindex, frame, cx) else { return };
             frame = ours;
         }
         match frame.l3 {
@@ -163,15 +163,8 @@ impl Host {
         match hop.kind {
             Some(RouteKind::Unicast) => self.ip_forward(port, packet, hop, cx),
             Some(RouteKind::Local) => self.ip_local_deliver(packet, h, cx),
-            Some(RouteKind::Broadcast) => {
-                let directed = packet.eth.1[0] & 1 == 0;
-                if directed && !self.owns_broadcast(port, h.dst) {
-                    // A directed broadcast for another of our networks: bc_forwarding is 0.
-                    self.discard(packet, "ip_rcv", "directed-broadcast", cx);
-                } else {
-                    self.ip_local_deliver(packet, h, cx);
-                }
-            }
+            // One for another of our networks too: bc_forwarding is 0.
+            Some(RouteKind::Broadcast) => self.ip_local_deliver(packet, h, cx),
             Some(RouteKind::Blackhole) => self.discard(packet, "ip_forward", "blackhole", cx),
             Some(RouteKind::Unreachable) => self.ip_error(port, packet, 1, "host-unreachable", cx),
             Some(RouteKind::Prohibit) => self.ip_error(port, packet, 13, "prohibited", cx),
@@ -181,14 +174,7 @@ impl Host {
 
     /// `ip_error`: only routers tell.
     #[cold]
-    fn ip_error(
-        &mut self,
-        port: u32,
-        packet: Packet,
-        code: u8,
-        reason: &'static str,
-        cx: &mut HostCx<'_>,
-    ) {
+    fn ip_error(&mut self, port: u32, packet: Packet, code: u8, reason: &'static str, cx: &mut HostCx<'_>) {
         let L3::Ipv4(h) = packet.l3 else { return self.discard(packet, "ip_forward", reason, cx) };
         if self.forwards_from(port) && self.may_tell_of_routes(packet.iif, h.src, cx.now) {
             self.icmp_send(&packet, icmp::DEST_UNREACH, code, 0, cx);
@@ -437,25 +423,12 @@ impl Host {
         }
         hop
     }
-    /// The way of a packet whose socket is bound to a device: by that one, or in that VRF.
-    #[cold]
-    pub(crate) fn route_bound(&mut self, key: Key) -> Hop {
-        let up = self.devices.get(key.oif).is_some_and(|d| d.up);
-        let on_link = self.vrf_of(key.oif) == 0;
-        let hop = if up { self.fib.search_key(&key) } else { Hop::NONE };
-        match hop.kind {
-            None if up && on_link => {
-                Hop { kind: Some(RouteKind::Unicast), oif: key.oif, next: key.dst, ..hop }
-            }
-            _ => hop,
-        }
-    }
     /// The device that a packet leaves by: to own addresses that of their VRF, or `lo`.
     #[inline]
     pub(crate) fn out_device(&self, hop: &Hop) -> u32 {
         if hop.kind == Some(RouteKind::Local) { self.fib.l3mdevs().loopback_of(hop.oif) } else { hop.oif }
     }
-    fn mtu_of(&self, hop: &Hop) -> u32 {
+    pub(crate) fn mtu_of(&self, hop: &Hop) -> u32 {
         let oif = self.out_device(hop);
         hop.longest(self.devices[oif].route_mtu())
     }
@@ -470,20 +443,6 @@ impl Host {
         let out = &self.devices[hop.oif];
         let other = || self.source_elsewhere(hop.oif);
         out.address_towards(hop.next).or_else(other).unwrap_or(Ipv4Addr::UNSPECIFIED)
-    }
-    /// The same of a socket that is bound to a device or a VRF.
-    pub(crate) fn source_bound(&mut self, bound: u32, dst: Ipv4Addr) -> Option<Ipv4Addr> {
-        let key = Key { oif: bound, ..Key::to(dst) };
-        let hop = self.route_bound(key);
-        let usable = matches!(hop.kind, Some(RouteKind::Unicast | RouteKind::Local | RouteKind::Broadcast));
-        let of_vrf = self.source_of_vrf(&hop, self.fib.l3mdevs().update_flow(key).l3mdev);
-        usable.then(|| of_vrf.unwrap_or_else(|| self.source_for(&hop, dst)))
-    }
-    /// The MTU of the route to `dst` of a socket that is bound to a device or a VRF.
-    pub(crate) fn mtu_bound(&mut self, bound: u32, dst: Ipv4Addr) -> Option<u32> {
-        let hop = self.route_bound(Key { oif: bound, ..Key::to(dst) });
-        let usable = matches!(hop.kind, Some(RouteKind::Unicast | RouteKind::Local | RouteKind::Broadcast));
-        usable.then(|| self.mtu_of(&hop))
     }
     /// The source address this machine speaks to `dst` with; `None` where there is no route.
     pub fn source_towards(&mut self, dst: Ipv4Addr) -> Option<Ipv4Addr> {
@@ -628,6 +587,7 @@ impl Host {
                 "veth" => self.queue_on_lone_veth(ifindex, packet, cx),
                 "vlan" => self.queue_on_vlan(ifindex, packet, cx),
                 "vrf" => self.queue_on_vrf(ifindex, packet, cx),
+                "bond" => self.queue_on_bond(ifindex, packet, cx),
                 _ => self.queue_on_tunnel(ifindex, packet, cx),
             }
         } else if self.queue(ifindex, packet, cx) {
@@ -724,13 +684,6 @@ impl Host {
     pub fn is_broadcast(&self, addr: Ipv4Addr) -> bool {
         addr == Ipv4Addr::BROADCAST || self.fib.find(addr).is_some_and(|r| r.kind == RouteKind::Broadcast)
     }
-    fn owns_broadcast(&self, ifindex: u32, addr: Ipv4Addr) -> bool {
-        let near = || match self.fib.l3mdevs().of(ifindex).table {
-            0 => self.fib.find(addr),
-            table => self.fib.find_in(table, &Key::to(addr)),
-        };
-        addr == Ipv4Addr::BROADCAST || near().is_some_and(|r| r.dev == ifindex)
-    }
 
     /// Runs whatever is due: ARP's requests and expiries, datagrams that never became whole.
     pub fn handle_timer(&mut self, cx: &mut HostCx<'_>) {
@@ -738,11 +691,13 @@ impl Host {
             match timer {
                 Timer::Neigh(at) => self.neigh_timer_fired(at, cx),
                 Timer::Fragments(id) => self.fragments_expired(id, cx),
+                Timer::Bond(ifindex) => self.bond_timer_fired(ifindex, cx),
                 Timer::Cardless(ifindex) => match self.devices.get(ifindex).map(|d| d.class.kind) {
                     Some("ifb") => self.ifb_run(ifindex, cx),
                     Some("bridge") => self.bridge_run(ifindex, cx),
                     Some("vlan") => self.vlan_run(ifindex, cx),
                     Some("vrf") => self.vrf_run(ifindex, cx),
+                    Some("bond") => self.bond_run(ifindex, cx),
                     _ => self.tunnel_run(ifindex, cx),
                 },
             }

@@ -295,6 +295,9 @@ impl Host {
             if let Some(b) = device.bridge.as_deref_mut() {
                 b.own_mac = true;
             }
+            if let Some(b) = device.bond.as_deref_mut() {
+                b.own_mac = true;
+            }
         }
         let vlan = lower.filter(|l| l.space == self.space).and_then(|l| Vlan::new(l.ifindex, &device.data));
         device.mtu = mtu.unwrap_or(device.mtu);
@@ -327,6 +330,12 @@ impl Host {
         }
         if let (LinkData::Words(words), "bridge") = (&r.data, kind)
             && let Err(e) = self.set_bridge(ifindex, words)
+        {
+            self.delete_link(ifindex, now);
+            return Err(e);
+        }
+        if let (LinkData::Words(words), "bond") = (&r.data, kind)
+            && let Err(e) = self.set_bond(ifindex, words, now)
         {
             self.delete_link(ifindex, now);
             return Err(e);
@@ -387,6 +396,10 @@ impl Host {
             device.mac = mac;
             if let Some(b) = device.bridge.as_deref_mut() {
                 b.own_mac = true;
+            }
+            if let Some(b) = device.bond.as_deref_mut() {
+                b.own_mac = true;
+                self.bond_tells_slaves(ifindex, now);
             }
             self.bridge_addressed(ifindex, now);
         }
@@ -449,6 +462,7 @@ impl Host {
         if let LinkData::Words(words) = &r.data {
             match r.kind.as_deref() {
                 Some("bridge") => self.set_bridge(ifindex, words)?,
+                Some("bond") => self.set_bond(ifindex, words, now)?,
                 Some("bridge_slave") => self.set_bridge_port(ifindex, words)?,
                 _ => {}
             }
@@ -516,7 +530,11 @@ impl Host {
             "vrf" if self.devices[ifindex].class.kind == "vrf" => {
                 return Err(self.no(KernelError::EINVAL, "Can not enslave an L3 master device to a VRF"));
             }
-            "bond" | "vrf" => false,
+            "bond" => {
+                self.check_slave(to, ifindex)?;
+                false
+            }
+            "vrf" => false,
             _ => return Err(errno(KernelError::EOPNOTSUPP)),
         };
         let device = &self.devices[ifindex];
@@ -577,6 +595,7 @@ impl Host {
             None if d.up && self.kernel == Kernel::V2_6_35 => "noqueue",
             None => "noop",
         };
+        let carried = self.counters(d);
         let lower_tso = self.lower_of(d).map(|l| l.class.tso_max_size);
         LinkView {
             ifindex,
@@ -613,8 +632,8 @@ impl Host {
                     _ => d.class.tso_max_size,
                 },
             },
-            rx: (d.counters.rx_bytes, d.counters.rx_packets, d.counters.rx_dropped),
-            tx: (d.counters.tx_bytes, d.counters.tx_packets, d.counters.tx_dropped),
+            rx: (carried.rx_bytes, carried.rx_packets, carried.rx_dropped),
+            tx: (carried.tx_bytes, carried.tx_packets, carried.tx_dropped),
             addresses: self.address_views(ifindex),
         }
     }

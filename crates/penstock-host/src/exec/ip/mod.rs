@@ -4,6 +4,7 @@
 //! `neighbour.c`, `net_namespace.c` for what is refused and how; the same of 2.6.35, which gives no sentences.
 
 mod addr;
+mod bond;
 mod bridge;
 mod link;
 mod neigh;

@@ -353,7 +353,8 @@ mod tests {
             (
                 "ip route show table 10",
                 0,
-                "10.0.0.0/24 dev eth0 proto kernel scope link src 10.0.0.1 \nlocal 10.0.0.1 dev eth0 proto kernel scope host src 10.0.0.1 \nbroadcast 10.0.0.255 dev eth0 proto kernel scope link src 10.0.0.1 \n",
+                "10.0.0.0/24 dev eth0 proto kernel scope link src 10.0.0.1 \nlocal 10.0.0.1 dev eth0 proto kernel scope host src 10.0.0.1 \n\
+                 broadcast 10.0.0.255 dev eth0 proto kernel scope link src 10.0.0.1 \n",
             ),
             ("ip route", 0, ""),
             ("ip route add 10.1.0.0/16 via 10.0.0.9 vrf red", 0, ""),

@@ -29,7 +29,8 @@ impl Host {
     pub(super) fn vrf_exec(&self, name: &str) -> Done {
         self.table_of_vrf(name, "Invalid VRF name")?;
         let text = format!(
-            "ip vrf exec {name}: programs are not bound to a VRF here: ping has -I {name}, servers hear VRFs with sysctl net.ipv4.tcp_l3mdev_accept=1 or udp_l3mdev_accept=1, and other programs can run on a host behind the VRF"
+            "ip vrf exec {name}: programs are not bound to a VRF here: ping has -I {name}, servers hear VRFs with \
+             sysctl net.ipv4.tcp_l3mdev_accept=1 or udp_l3mdev_accept=1, and other programs can run on a host behind the VRF"
         );
         Err(says(255, text))
     }

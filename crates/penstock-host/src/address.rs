@@ -136,7 +136,11 @@ impl Host {
             for address in &addresses {
                 self.add_address_routes(ifindex, address);
             }
-            self.six_up(ifindex);
+            // Of slaves of a bond no addresses of IPv6 are made (IFF_NO_ADDRCONF).
+            if self.bond_of(ifindex).is_none() {
+                self.six_up(ifindex);
+            }
+            self.bond_follows(ifindex, now);
             self.bridge_follows(ifindex, now);
             self.veth_follows(ifindex, now);
             return;
@@ -150,6 +154,7 @@ impl Host {
         }
         self.six_down(ifindex);
         self.neigh_flush(ifindex);
+        self.bond_follows(ifindex, now);
         self.bridge_follows(ifindex, now);
         self.veth_follows(ifindex, now);
     }
@@ -190,7 +195,10 @@ impl Host {
         let (network, addr) = (address.network(), address.prefix.addr);
         let owner = if address.secondary { device.networks.get(network) } else { None };
         let src = Some(owner.map_or(addr, |shared| shared.primary));
+        let vrf = self.fib.l3mdevs().of(ifindex).table;
         let made = |table, dst, kind| {
+            // In a VRF's table there are all of them (fib_magic).
+            let table = if vrf == 0 { table } else { vrf };
             let scope = if kind == RouteKind::Local { 254 } else { 253 };
             Route { table, kind, dev: ifindex, src, proto: route::KERNEL, scope, ..Route::new(dst) }
         };
@@ -266,6 +274,9 @@ impl Host {
         self.keep_drops(ifindex);
         if let Some(bridge) = self.bridge_of(ifindex) {
             self.bridge_mtu_follows(bridge, now);
+        }
+        if self.devices[ifindex].bond.is_some() {
+            self.bond_tells_slaves(ifindex, now);
         }
         self.six_mtu_changed(ifindex, before);
         Ok(())

@@ -27,7 +27,7 @@ impl Host {
         };
         let ifindex = n.ifindex;
         let own = waiting.and_then(|p| match p.l3 {
-            L3::Ipv4(h) if self.is_local(h.src) => Some(h.src),
+            L3::Ipv4(h) if self.is_local_on(ifindex, h.src) => Some(h.src),
             _ => None,
         });
         let own = match self.conf_max(ifindex, "arp_announce") {
@@ -79,7 +79,7 @@ impl Host {
         !back
     }
 
-    fn arp_send(&mut self, ifindex: u32, arp: Arp, to: [u8; 6], cx: &mut HostCx<'_>) {
+    pub(crate) fn arp_send(&mut self, ifindex: u32, arp: Arp, to: [u8; 6], cx: &mut HostCx<'_>) {
         let frame = cx.pool.alloc(Skb {
             created: cx.now,
             queued: cx.now,
@@ -107,13 +107,13 @@ impl Host {
         }
         let mac = self.devices[ifindex].mac;
         let reply = Arp { op: 2, sha: mac, spa: arp.tpa, tha: arp.sha, tpa: arp.spa };
-        if arp.op == 1 && self.is_local(arp.tpa) {
+        if arp.op == 1 && self.is_local_at(ifindex, arp.tpa) {
             if self.arp_ignores(ifindex, arp.spa, arp.tpa) {
                 return;
             }
             if !arp.spa.is_unspecified() {
                 // The route back to the asker must be good (ip_route_input refuses our own address as a source).
-                if self.is_local(arp.spa) {
+                if self.is_local_at(ifindex, arp.spa) {
                     return;
                 }
                 let at = self.neigh.find_or_create(ifindex, arp.spa.into(), cx.now);

@@ -212,7 +212,11 @@ impl Host {
     /// Whether a device hears frames for others: a port of a bridge, or a VLAN above it is one.
     pub fn hears_all(&self, ifindex: u32) -> bool {
         let Some(device) = self.devices.get(ifindex) else { return false };
-        device.bridged || self.devices.vlans_on(ifindex).any(|vlan| self.hears_all(vlan))
+        if device.bridged {
+            // A slave of a bond hears what the bond hears.
+            return self.bond_of(ifindex).is_none_or(|bond| self.hears_all(bond));
+        }
+        self.devices.vlans_on(ifindex).any(|vlan| self.hears_all(vlan))
     }
     /// A port of a bridge comes, goes, goes up or down, or the bridge does: who sends from now on (`br_stp_enable_port`,
     /// `br_stp_disable_port`).

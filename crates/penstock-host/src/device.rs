@@ -2,6 +2,7 @@
 //!
 //! Follows: linux v6.12 `struct net_device`, `struct in_ifaddr`; `net/core/dev.c` `dev_index_reserve`.
 
+use crate::bond::Bond;
 use crate::bridge::Bridge;
 use crate::link::{CLASSES, Class};
 use crate::route::Prefix;
@@ -137,10 +138,10 @@ pub struct NetDevice {
     pub up: bool,
     /// Whether it is `lo`.
     pub loopback: bool,
-    /// Whether it has no card: what its qdiscs let go goes on within the machine (an ifb, a VLAN, a bridge, a tunnel), or comes no further (an end of a
+    /// Whether it has no card: what its qdiscs let go goes on within the machine (an ifb, a VLAN, a bridge, a bond, a VRF, a tunnel), or comes no further (an end of a
     /// veth pair without carrier).
     cardless: bool,
-    /// Whether what it receives goes to a bridge.
+    /// Whether what it receives goes to a bridge or a bond.
     pub(crate) bridged: bool,
     /// Index, from 1; 1 is `lo`.
     pub ifindex: u32,
@@ -178,6 +179,8 @@ pub struct NetDevice {
     pub lower: Option<Lower>,
     /// What it does to packets, where it is a VLAN.
     pub(crate) vlan: Option<Box<Vlan>>,
+    /// Its slaves, where it is a bond.
+    pub(crate) bond: Option<Box<Bond>>,
     /// What it knows, where it is a bridge.
     pub(crate) bridge: Option<Box<Bridge>>,
     /// Its ends, where it is a tunnel.
@@ -270,10 +273,13 @@ impl NetDevice {
             up: false,
             loopback,
             // A veth has its peer to send to once both are up.
-            cardless: matches!(class.kind, "ifb" | "vlan" | "bridge" | "veth" | "tun" | "tap")
-                || class.is_tunnel(),
+            cardless: matches!(
+                class.kind,
+                "ifb" | "vlan" | "bridge" | "veth" | "vrf" | "bond" | "tun" | "tap"
+            ) || class.is_tunnel(),
             bridged: false,
             vlan: None,
+            bond: (class.kind == "bond").then(|| Box::new(Bond::new())),
             bridge: (class.kind == "bridge").then(|| Box::new(Bridge::new())),
             tunnel: None,
             vxlan: None,
@@ -294,7 +300,7 @@ impl NetDevice {
             group: 0,
             flags: class.flags,
             carrier: None,
-            queues: (1, 1),
+            queues: if class.kind == "bond" { (16, 16) } else { (1, 1) },
             speed_mbit: None,
             features: BTreeMap::new(),
             kept: BTreeMap::new(),

@@ -1,6 +1,7 @@
 //! What a socket asks of its machine, by an address of either family.
 
 use crate::Host;
+use crate::route::Key;
 use crate::six::Key6;
 use crate::tcp::TcpRoute;
 use penstock_model::Time;
@@ -12,6 +13,27 @@ impl Host {
         match dst {
             IpAddr::V4(dst) => self.source_towards(dst).map(IpAddr::V4),
             IpAddr::V6(dst) => self.source_towards6(dst).map(IpAddr::V6),
+        }
+    }
+    /// The same of a socket that is bound to a device or a VRF, where it speaks IPv4; 0: to none.
+    pub fn source_by(&mut self, bound: u32, dst: IpAddr) -> Option<IpAddr> {
+        match dst {
+            IpAddr::V4(dst) if bound != 0 => self.source_bound(bound, dst).map(IpAddr::V4),
+            _ => self.source_to(dst),
+        }
+    }
+    /// The MTU of the way to `dst` of a socket that is bound to a device or a VRF, where it speaks IPv4; 0: to none.
+    pub fn mtu_by(&mut self, bound: u32, dst: IpAddr, now: Time) -> Option<u32> {
+        match dst {
+            IpAddr::V4(dst) if bound != 0 => self.mtu_bound(bound, dst),
+            _ => self.mtu_to(dst, now),
+        }
+    }
+    /// What the route to `dst` says of a connection whose socket is bound to a device or a VRF; 0: to none.
+    pub fn tcp_route_by(&self, bound: u32, dst: IpAddr) -> TcpRoute {
+        match dst {
+            IpAddr::V4(dst) if bound != 0 => self.tcp_route_of(&Key { oif: bound, ..Key::to(dst) }),
+            _ => self.tcp_route_to(dst),
         }
     }
     /// The MTU of the way to `dst`; `None` where there is none. A socket's MSS follows from it.

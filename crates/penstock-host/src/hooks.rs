@@ -4,7 +4,7 @@
 
 use crate::fragment::{IP_DF, IP_MF, IP_OFFSET};
 use crate::netfilter::{self, Fate, Hook};
-use crate::route::{Hop, Key, Ports, RouteKind};
+use crate::route::{Hop, Key, Ports};
 use crate::{Host, HostCx, icmp, six};
 use penstock_model::KernelError;
 use penstock_packet::{Ipv4, L3, L4, Packet, Skb, Tcp, TcpFlags, Tracked};
@@ -42,16 +42,29 @@ impl Host {
         Some(packet)
     }
 
-    /// OUTPUT, and the route again where a rule has changed what a route may hang on (`ip_route_me_harder`).
+    /// OUTPUT, and on.
     #[cold]
     pub(crate) fn send_through_rules(
         &mut self,
-        mut packet: Packet,
+        packet: Packet,
         mut hop: Hop,
         cx: &mut HostCx<'_>,
     ) -> Result<(), KernelError> {
+        let oif = self.out_device(&hop);
+        let (packet, _) = self.output_hook(packet, &mut hop, oif, cx)?;
+        self.ip_output(packet, hop, cx);
+        Ok(())
+    }
+    /// OUTPUT of a packet that leaves by `oif`, and the route again where a rule has changed what a route may hang on (`ip_route_me_harder`): whether
+    /// it was looked up again.
+    pub(crate) fn output_hook(
+        &mut self,
+        mut packet: Packet,
+        hop: &mut Hop,
+        oif: u32,
+        cx: &mut HostCx<'_>,
+    ) -> Result<(Packet, bool), KernelError> {
         let before = (packet.mark, packet.tos(), addresses(&packet));
-        let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
         if !self.hook(Hook::Output, &mut packet, oif, cx) {
             self.discard(packet, Hook::Output.chain(), "dropped", cx);
             return Err(KernelError::errno(1));
@@ -59,17 +72,18 @@ impl Host {
         if before != (packet.mark, packet.tos(), addresses(&packet))
             && let L3::Ipv4(h) = packet.l3
         {
-            hop = self.route_output(Key {
+            *hop = self.route_output(Key {
                 src: h.src,
                 tos: h.tos & 0x1c,
                 mark: packet.mark,
+                l3mdev: self.vrf_of(oif),
                 ports: Ports::of(&packet),
                 ..Key::to(h.dst)
             });
-            packet.set_realms(self.fib.realms(&hop, None));
+            packet.set_realms(self.fib.realms(hop, None));
+            return Ok((packet, true));
         }
-        self.ip_output(packet, hop, cx);
-        Ok(())
+        Ok((packet, false))
     }
 
     /// Takes a packet through the tables of a hook; `false` where a rule drops it. One that a rule rejects is answered.

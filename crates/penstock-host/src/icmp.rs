@@ -52,6 +52,14 @@ impl Bucket {
     pub(crate) fn full(tick: i64, kernel: Kernel) -> Bucket {
         Bucket { tokens: 60 * i64::from(kernel.hz()), last: tick }
     }
+    /// Takes `cost` of at most five times that much.
+    fn take(&mut self, tick: i64, cost: i64) -> bool {
+        self.tokens = (self.tokens + tick - self.last).min(5 * cost);
+        self.last = tick;
+        let enough = self.tokens >= cost;
+        self.tokens -= if enough { cost } else { 0 };
+        enough
+    }
     /// `inet_peer_xrlim_allow`: one more, where the last ones were long enough ago.
     pub(crate) fn allow(&mut self, tick: i64, timeout: i64) -> bool {
         let tokens = (self.tokens + tick - self.last).min(BURST * timeout);
@@ -67,6 +75,18 @@ impl Host {
     /// or later fragments. `info` is the next hop's MTU in "fragmentation needed", otherwise 0.
     /// At most one a second to a peer once six have gone out (`icmp_ratelimit`).
     pub fn icmp_send(&mut self, packet: &Skb, ty: u8, code: u8, info: u16, cx: &mut HostCx<'_>) {
+        self.icmp_send_by(packet.iif, packet, ty, code, info, cx);
+    }
+    /// The same of a packet that is with device `dev`, in whose VRF the message goes.
+    pub(crate) fn icmp_send_by(
+        &mut self,
+        dev: u32,
+        packet: &Skb,
+        ty: u8,
+        code: u8,
+        info: u16,
+        cx: &mut HostCx<'_>,
+    ) {
         let L3::Ipv4(h) = packet.l3 else { return };
         let broadcast = packet.eth.1[0] & 1 == 1 && packet.iif != 0;
         if broadcast || h.dst.is_multicast() || h.frag_off & 0x1fff != 0 {
@@ -75,45 +95,54 @@ impl Host {
         if matches!(packet.l4, L4::Icmp(i) if !matches!(i.ty, ECHO_REPLY | ECHO | 13..=18)) {
             return;
         }
-        if h.src.is_unspecified() || self.is_broadcast(h.dst) {
+        if h.src.is_unspecified() || self.is_broadcast_at(dev, h.dst) {
             return;
         }
         // Fragmentation needed is never limited: path MTU discovery hangs on it.
         let limited = (ty, code) != (DEST_UNREACH, 4);
-        if limited && !self.xrlim_allow(h.src, cx.now) {
+        if limited && !self.xrlim_allow(self.vrf_of(dev), h.src, cx.now) {
             return;
         }
-        let src = if self.is_local(h.dst) { h.dst } else { Ipv4Addr::UNSPECIFIED };
+        let src = if self.is_local_at(dev, h.dst) { h.dst } else { Ipv4Addr::UNSPECIFIED };
         let tos = (h.tos & 0x1e) | 0xc0;
         let body = quote(packet).map_or(IcmpBody::Data, IcmpBody::About);
         let l4 = Icmp { body, ..Icmp::new(ty, code, 0, info) };
-        self.icmp_output(src, h.src, tos, l4, packet, cx);
+        self.icmp_output((src, h.src), tos, l4, (dev, packet), cx);
     }
 
-    /// `inet_peer_xrlim_allow` with `icmp_ratelimit`, which begins at 1000 ms; 0 lets all pass.
-    fn xrlim_allow(&mut self, peer: Ipv4Addr, now: Time) -> bool {
-        if self.is_local(peer) {
+    /// `inet_peer_xrlim_allow` with `icmp_ratelimit`, which begins at 1000 ms; 0 lets all pass, and up to 6.12 leaves no tokens to `ip_error`.
+    fn xrlim_allow(&mut self, vrf: u32, peer: Ipv4Addr, now: Time) -> bool {
+        if vrf == 0 && self.is_local(peer) {
             return true;
         }
         let hz = i64::from(self.kernel.hz());
         let set = self.sysctl.kept.get("net.ipv4.icmp_ratelimit").and_then(|ms| ms.parse::<i64>().ok());
         let timeout = set.map_or(hz, |ms| (ms.clamp(0, 1 << 31) * hz + 999) / 1000);
-        if timeout == 0 {
+        if timeout == 0 && self.kernel == Kernel::V7_2 {
             return true;
         }
-        let tick = timer::jiffies(self.kernel, now);
-        let bucket = self.icmp_buckets.entry(peer).or_insert(Bucket { tokens: BURST * hz, last: tick });
+        let (tick, kernel) = (timer::jiffies(self.kernel, now), self.kernel);
+        let bucket = self.icmp_buckets.entry((vrf, peer)).or_insert_with(|| Bucket::full(tick, kernel));
         bucket.allow(tick, timeout)
+    }
+    /// Whether a sender may hear once more that there is no route: of the same tokens, before the message itself takes its own.
+    //= linux v6.12 net/ipv4/route.c ip_error
+    pub(crate) fn may_tell_of_routes(&mut self, iif: u32, peer: Ipv4Addr, now: Time) -> bool {
+        if self.kernel == Kernel::V2_6_35 {
+            return true;
+        }
+        let (tick, kernel, vrf) = (timer::jiffies(self.kernel, now), self.kernel, self.vrf_of(iif));
+        let bucket = self.icmp_buckets.entry((vrf, peer)).or_insert_with(|| Bucket::full(tick, kernel));
+        bucket.take(tick, kernel.hz().into())
     }
 
     /// Makes an ICMP error about a packet, of whose connection it is, and sends it.
     fn icmp_output(
         &mut self,
-        src: Ipv4Addr,
-        dst: Ipv4Addr,
+        (src, dst): (Ipv4Addr, Ipv4Addr),
         tos: u8,
         l4: Icmp,
-        about: &Skb,
+        (dev, about): (u32, &Skb),
         cx: &mut HostCx<'_>,
     ) {
         let len = ETH_HLEN + 20 + 8 + about.network_len().min(ROOM);
@@ -122,6 +151,7 @@ impl Host {
         let l3 = L3::Ipv4(Ipv4 { src, dst, tos, ttl, protocol: ipproto::ICMP, id: 0, frag_off: 0 });
         let mut packet =
             cx.pool.alloc(Skb { created: cx.now, queued: cx.now, ..Skb::new(len, l3, L4::Icmp(l4)) });
+        packet.iif = self.vrf_of(dev);
         if about.is_noted() {
             crate::hooks::attach(&mut packet, about);
         }
@@ -140,7 +170,7 @@ impl Host {
             self.deliver(packet, cx);
             return;
         }
-        let to_all = self.is_broadcast(h.dst);
+        let to_all = self.is_broadcast_at(packet.iif, h.dst);
         let ignores = "net.ipv4.icmp_echo_ignore_broadcasts";
         if self.sysctl.icmp_echo_ignore_all || to_all && !self.is_set_to(ignores, "0") {
             self.discard(packet, "icmp", "echo-ignored", cx);
@@ -154,7 +184,7 @@ impl Host {
         packet.l4 = L4::Icmp(Icmp { ty: ECHO_REPLY, ..i });
         packet.priority = 0;
         packet.mark = 0;
-        packet.iif = 0;
+        packet.iif = self.vrf_of(packet.iif);
         packet.classid = Handle::UNSPEC;
         packet.reset_ct();
         if packet.is_noted() {

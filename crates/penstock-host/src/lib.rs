@@ -15,6 +15,8 @@
 mod account;
 mod address;
 mod arp;
+mod bond;
+mod bound;
 mod bridge;
 mod cisco;
 mod condition;
@@ -47,6 +49,7 @@ mod timer;
 mod tunnel;
 mod veth;
 mod vlan;
+mod vrf;
 mod within;
 
 pub use condition::Conditioned;
@@ -101,7 +104,7 @@ pub enum Effect {
         /// the one it came in by; 0 for none.
         ifindex: u32,
         /// Where: `qdisc`, `ingress`, `mirred`, `ifb`, `tunnel`, `arp`, `ip_rcv`, `ip_forward`, `ip_output`, `ip_local_deliver`, `ip_defrag`, `icmp`,
-        /// `netif`, or a netfilter chain; of IPv6 `ip6_rcv`, `ip6_forward`, `ip6_output`, `ip6_input`, `icmp6`, `ndisc`.
+        /// `netif`, `vrf`, `bond`, or a netfilter chain; of IPv6 `ip6_rcv`, `ip6_forward`, `ip6_output`, `ip6_input`, `icmp6`, `ndisc`.
         place: &'static str,
         /// Why, in a word.
         reason: &'static str,
@@ -140,8 +143,10 @@ pub struct Output {
 pub(crate) enum Timer {
     Neigh(u32),
     Fragments(u32),
-    /// The qdiscs of an ifb, by its index.
+    /// The qdiscs of a device without a card, by its index.
     Cardless(u32),
+    /// A bond looks at its slaves, or tells those around of its address.
+    Bond(u32),
 }
 
 /// Settings under `/proc/sys`.
@@ -250,6 +255,8 @@ pub struct Host {
     pub(crate) proxies: Vec<(u32, Ipv4Addr)>,
     /// Modules that make devices, once loaded.
     pub(crate) modules: BTreeSet<&'static str>,
+    /// The first VRF has brought its rules.
+    pub(crate) has_vrf_rules: bool,
     /// What it knows of IPv6.
     pub(crate) six: six::Six,
     /// `net.core.default_qdisc`.
@@ -257,7 +264,8 @@ pub struct Host {
     pub(crate) frags: fragment::Reassembly,
     /// Where packets of tunnels are looked for.
     pub(crate) tunnels: tunnel::Tunnels,
-    pub(crate) icmp_buckets: BTreeMap<Ipv4Addr, icmp::Bucket>,
+    /// By VRF (0: none) and peer.
+    pub(crate) icmp_buckets: BTreeMap<(u32, Ipv4Addr), icmp::Bucket>,
     /// The blocks of filters that its qdiscs share.
     pub(crate) blocks: Blocks,
     /// What `/proc/net/penstock_cwnd` holds, where sockets are simulated above.
@@ -308,6 +316,7 @@ impl Host {
             devices: Devices::default(),
             proxies: Vec::new(),
             modules: BTreeSet::new(),
+            has_vrf_rules: false,
             six: six::Six::default(),
             default_qdisc: &penstock_sched::sch::pfifo_fast::SPEC,
             fib: Fib::default(),

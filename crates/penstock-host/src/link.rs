@@ -3,7 +3,7 @@
 //! Follows: linux v6.12 `drivers/net/{veth,dummy,ifb,loopback}.c`, `net/8021q/vlan.c` `vlan_device_event`,
 //! `vlan_dev.c` `vlan_dev_open`, `net/bridge/br_if.c`, `br_stp_if.c`, `net/core/link_watch.c` `default_operstate`,
 //! `net/core/dev.c` `dev_get_flags`, `unregister_netdevice_many`.
-//! Differs: no packet crosses a macvlan or bond; a carrier follows at once.
+//! Differs: no packet crosses a macvlan; a carrier follows at once.
 
 use crate::bridge::Bridge;
 use crate::device::{BROADCAST, LOOPBACK, Lower, MASTER, MULTICAST, NOARP, NetDevice, POINTOPOINT};
@@ -85,7 +85,7 @@ const fn tunnel(kind: &'static str, mtu: u32, min_mtu: u32, max_mtu: u32) -> Cla
 pub static CLASSES: &[Class] = &[
     Class { carrier_known: true, tso_max_size: 65_536, ..class("", false, BROADCAST | MULTICAST) },
     Class { min_mtu: 0, max_mtu: 0, link_type: "loopback", ..class("loopback", true, LOOPBACK) },
-    class("bond", true, BROADCAST | MULTICAST | MASTER),
+    Class { carrier_known: true, ..class("bond", true, BROADCAST | MULTICAST | MASTER) },
     class("bridge", true, BROADCAST | MULTICAST),
     Class { min_mtu: 0, max_mtu: 0, tso_max_size: 65_536, ..class("dummy", true, BROADCAST | NOARP) },
     Class {
@@ -108,6 +108,8 @@ pub static CLASSES: &[Class] = &[
         min_mtu: 1280,
         max_mtu: 65_575,
         tso_max_size: 65_536,
+        // Its state is UP from the beginning (vrf_dev_init).
+        carrier_known: true,
         ..class("vrf", true, NOARP | MASTER)
     },
     class("vxlan", true, BROADCAST | MULTICAST),
@@ -142,6 +144,7 @@ impl Host {
         }
         match device.class.kind {
             "veth" => device.up && self.lower_of(device).is_some_and(|peer| peer.up),
+            "bond" => device.bond.as_ref().is_some_and(|b| b.carrier),
             "vlan" | "macvlan" => self.lower_of(device).is_some_and(|lower| lower.up && self.carrier(lower)),
             "tun" | "tap" => false,
             "bridge" => {
@@ -155,12 +158,14 @@ impl Host {
         }
     }
     /// What is set up of devices that carry no packet here although Linux would carry some: a sentence each, naming the machine and the
-    /// device. One that is down carries none there either, but a port of a bridge, a bond or a vrf gives its frames to that one all the same.
+    /// device. One that is down carries none there either, but a port of a bridge gives its frames to that one all the same.
     pub fn unsimulated_devices(&self) -> Vec<String> {
         let each = self.devices.iter().filter_map(|device| {
             let port = device.master.and_then(|m| self.devices.get(m));
             let (what, instead) = match (device.class.kind, port) {
-                (_, Some(master)) if master.bridge.is_some() => return None,
+                (_, Some(master)) if matches!(master.class.kind, "bridge" | "bond" | "vrf") => return None,
+                ("vrf", _) => return self.asked_of_vrf(device),
+                ("bond", _) => return self.asked_of_bond(device),
                 ("bridge", None) => {
                     return device.bridge.as_deref().and_then(|b| self.asked_of_bridge(device, b));
                 }
@@ -177,7 +182,7 @@ impl Host {
                             return None;
                         }
                         "vlan" => "a vlan over a device of another network namespace".to_owned(),
-                        "macvlan" | "bond" | "vrf" => format!("a {kind}"),
+                        "macvlan" => format!("a {kind}"),
                         _ if device.class.is_tunnel() => return self.asked_of_tunnel(device),
                         _ => return None,
                     };
@@ -348,6 +353,7 @@ impl Host {
     /// Takes one device out; answers it, down and without its qdiscs' packets.
     pub(crate) fn detach(&mut self, ifindex: u32, now: Time) -> Option<NetDevice> {
         self.devices.get(ifindex)?;
+        self.release_ports(ifindex, now);
         self.set_up(ifindex, false, now);
         self.release(ifindex, now);
         self.set_master(ifindex, None, now);
@@ -362,6 +368,9 @@ impl Host {
         }
         for port in self.devices.iter_mut().filter(|d| d.master == Some(ifindex)) {
             (port.master, port.bridged) = (None, false);
+        }
+        if device.as_ref().is_some_and(|d| d.class.kind == "vrf") {
+            self.vrfs_changed();
         }
         self.rebind_rules();
         device
@@ -380,8 +389,19 @@ impl Host {
     pub(crate) fn set_master(&mut self, ifindex: u32, master: Option<u32>, now: Time) {
         let Some(device) = self.devices.get_mut(ifindex) else { return };
         let old = std::mem::replace(&mut device.master, master);
+        let is_vrf = |m: &u32| self.devices.get(*m).is_some_and(|d| d.class.kind == "vrf");
+        if old != master && [old, master].iter().flatten().any(is_vrf) {
+            self.vrf_port_changed(ifindex, now);
+        }
         if let Some(old) = old {
-            self.remove_port(old, ifindex);
+            if self.devices.get(old).is_some_and(|d| d.bond.is_some()) {
+                self.bond_release(old, ifindex, now);
+            } else {
+                self.remove_port(old, ifindex);
+            }
+        }
+        if let Some(bond) = master.filter(|&m| self.devices.get(m).is_some_and(|d| d.bond.is_some())) {
+            self.bond_enslave(bond, ifindex, now);
         }
         if let Some(to) = master.filter(|&m| self.devices.get(m).is_some_and(|d| d.bridge.is_some())) {
             self.add_port(to, ifindex, now);

@@ -183,7 +183,7 @@ impl Host {
         }
         while let Some(packet) = waiting.pop_front() {
             // arp_error_report, ipv4_link_failure.
-            self.icmp_send(&packet, 3, 1, 0, cx);
+            self.icmp_send_by(ifindex, &packet, 3, 1, 0, cx);
             // ndisc_error_report, ip6_link_failure.
             self.icmp6_send(&packet, icmp::DEST_UNREACH, icmp::ADDR_UNREACH, 0, cx);
             cx.out.push(Effect::Dropped { packet, ifindex, place: "arp", reason: "host-unreachable" });

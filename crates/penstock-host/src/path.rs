@@ -47,7 +47,7 @@ impl Host {
         if !self.hears_all(ifindex) {
             return false;
         }
-        if !self.devices[ifindex].bridged {
+        if self.bridge_of(ifindex).is_none() {
             frame.rare_mut().ptype = Some(crate::vlan::OTHERHOST);
         }
         true
@@ -110,7 +110,7 @@ impl Host {
             let Some(ours) = self.behind_ingress(ifindex, frame, cx) else { return };
             frame = ours;
         } else if self.devices[ifindex].bridged {
-            let Some(ours) = self.bridge_receive(ifindex, frame, cx) else { return };
+            let Some(ours) = self.master_receive(ifindex, frame, cx) else { return };
             frame = ours;
         }
         match frame.l3 {
@@ -135,45 +135,48 @@ impl Host {
                 h = now;
             }
         }
+        let port = packet.iif;
+        if !self.fib.l3mdevs().is_empty() && self.vrf_of(port) != 0 {
+            let Some(passed) = self.vrf_rcv(self.vrf_of(port), packet, cx) else { return };
+            packet = passed;
+            if let L3::Ipv4(now) = packet.l3 {
+                h = now;
+            }
+        }
         let mut hop = self.fib.lookup(&Key {
             dst: h.dst,
             src: h.src,
             tos: h.tos & 0x1c,
             mark: packet.mark,
-            iif: packet.iif,
+            iif: port,
             oif: 0,
+            l3mdev: 0,
             ports: Ports::of(&packet),
         });
         if h.dst == Ipv4Addr::BROADCAST {
             hop.kind = Some(RouteKind::Broadcast);
         }
-        if self.sysctl.filters_sources && !self.comes_the_way_back(&packet, h, hop) {
+        if self.sysctl.filters_sources && !self.comes_the_way_back(port, &packet, h, hop) {
             self.discard(packet, "ip_rcv", "rp-filter", cx);
             return;
         }
         match hop.kind {
-            Some(RouteKind::Unicast) => self.ip_forward(packet, hop, cx),
+            Some(RouteKind::Unicast) => self.ip_forward(port, packet, hop, cx),
             Some(RouteKind::Local) => self.ip_local_deliver(packet, h, cx),
-            Some(RouteKind::Broadcast) => {
-                let directed = packet.eth.1[0] & 1 == 0;
-                if directed && !self.owns_broadcast(packet.iif, h.dst) {
-                    // A directed broadcast for another of our networks: bc_forwarding is 0.
-                    self.discard(packet, "ip_rcv", "directed-broadcast", cx);
-                } else {
-                    self.ip_local_deliver(packet, h, cx);
-                }
-            }
+            // One for another of our networks too: bc_forwarding is 0.
+            Some(RouteKind::Broadcast) => self.ip_local_deliver(packet, h, cx),
             Some(RouteKind::Blackhole) => self.discard(packet, "ip_forward", "blackhole", cx),
-            Some(RouteKind::Unreachable) => self.ip_error(packet, 1, "host-unreachable", cx),
-            Some(RouteKind::Prohibit) => self.ip_error(packet, 13, "prohibited", cx),
-            Some(RouteKind::Throw) | None => self.ip_error(packet, 0, "net-unreachable", cx),
+            Some(RouteKind::Unreachable) => self.ip_error(port, packet, 1, "host-unreachable", cx),
+            Some(RouteKind::Prohibit) => self.ip_error(port, packet, 13, "prohibited", cx),
+            Some(RouteKind::Throw) | None => self.ip_error(port, packet, 0, "net-unreachable", cx),
         }
     }
 
     /// `ip_error`: only routers tell.
     #[cold]
-    fn ip_error(&mut self, packet: Packet, code: u8, reason: &'static str, cx: &mut HostCx<'_>) {
-        if self.forwards_from(packet.iif) {
+    fn ip_error(&mut self, port: u32, packet: Packet, code: u8, reason: &'static str, cx: &mut HostCx<'_>) {
+        let L3::Ipv4(h) = packet.l3 else { return self.discard(packet, "ip_forward", reason, cx) };
+        if self.forwards_from(port) && self.may_tell_of_routes(packet.iif, h.src, cx.now) {
             self.icmp_send(&packet, icmp::DEST_UNREACH, code, 0, cx);
         }
         self.discard(packet, "ip_forward", reason, cx);
@@ -185,19 +188,19 @@ impl Host {
         self.devices.get(iif).and_then(|d| d.forwarding).unwrap_or(self.sysctl.ip_forward)
     }
 
-    /// `ip_forward`.
+    /// `ip_forward` of a packet that came in by `port`, which may be one of a VRF.
     #[inline]
-    fn ip_forward(&mut self, mut packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
+    fn ip_forward(&mut self, port: u32, mut packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
         // As the rules have left it.
         let L3::Ipv4(h) = packet.l3 else {
             self.discard(packet, "ip_forward", "not-ip", cx);
             return;
         };
-        if !self.forwards_from(packet.iif) || packet.eth.1[0] & 1 == 1 {
+        if !self.forwards_from(port) || packet.eth.1[0] & 1 == 1 {
             self.discard(packet, "ip_forward", "not-forwarding", cx);
             return;
         }
-        if !self.fib.knows_source(h.dst, h.src) && self.martian_source(h) {
+        if !self.fib.knows_source(h.dst, h.src) && self.martian_source(port, h) {
             self.discard(packet, "ip_forward", "martian-source", cx);
             return;
         }
@@ -214,7 +217,8 @@ impl Host {
         }
         let realms = match self.fib.has_realms() {
             true => {
-                let back = Key { src: h.dst, tos: h.tos & 0x1c, mark: packet.mark, ..Key::to(h.src) };
+                let l3mdev = self.vrf_of(port);
+                let back = Key { src: h.dst, tos: h.tos & 0x1c, mark: packet.mark, l3mdev, ..Key::to(h.src) };
                 self.fib.realms(&hop, Some(&back))
             }
             false => 0,
@@ -235,8 +239,12 @@ impl Host {
     /// loose, there is a way.
     //= linux v6.12 net/ipv4/fib_frontend.c; net/ipv4/route.c ip_route_input_slow for whom it asks
     #[cold]
-    fn comes_the_way_back(&self, packet: &Skb, h: Ipv4, hop: Hop) -> bool {
-        let iif = packet.iif;
+    fn comes_the_way_back(&self, iif: u32, packet: &Skb, h: Ipv4, hop: Hop) -> bool {
+        let l3mdev = self.vrf_of(iif);
+        if l3mdev != 0 && iif == l3mdev {
+            // It went round within a VRF, and had its route already.
+            return true;
+        }
         let Some(device) = self.devices.get(iif).filter(|d| !d.loopback) else { return true };
         let filter = self.sysctl.rp_filter.max(device.rp_filter);
         let asked = match hop.kind {
@@ -249,7 +257,7 @@ impl Host {
             return true;
         }
         let ports = Ports::of(packet).turned();
-        let back = Key { src: h.dst, tos: h.tos & 0x1c, iif: hop.oif, ports, ..Key::to(h.src) };
+        let back = Key { src: h.dst, tos: h.tos & 0x1c, iif: hop.oif, l3mdev, ports, ..Key::to(h.src) };
         match self.fib.search_route(&back) {
             Ok(Some(back)) if back.kind == RouteKind::Unicast => {
                 back.uses(iif) || filter != 1 && !device.addresses.is_empty()
@@ -259,8 +267,8 @@ impl Host {
     }
 
     /// `fib_validate_source` without a reverse path filter: nobody else may send from our addresses.
-    fn martian_source(&mut self, h: Ipv4) -> bool {
-        let kind = self.fib.lookup(&Key::to(h.src)).kind;
+    fn martian_source(&mut self, port: u32, h: Ipv4) -> bool {
+        let kind = self.fib.lookup(&Key { l3mdev: self.vrf_of(port), ..Key::to(h.src) }).kind;
         let martian =
             matches!(kind, Some(RouteKind::Local | RouteKind::Broadcast)) || h.src.octets()[0] >= 224;
         if !martian {
@@ -311,7 +319,7 @@ impl Host {
     /// The caller sets `len` (with the Ethernet header: 14 + 20 + transport header + payload, up to 65,549),
     /// `priority` ([`rt_tos2priority`] of a socket's ToS, or `SO_PRIORITY`), and the headers; a source of 0.0.0.0 is
     /// chosen by the route, a ttl of 0 is the route's `hoplimit` or `ip_default_ttl`, an identification of 0 without DF is numbered here.
-    /// Of IPv6, `iif` names the device for a destination that means something on one link only; 0 where there is none.
+    /// `iif` is the device that the packet's socket is bound to, 0 for none; of IPv6, the device for a destination that means something on one link only.
     /// Hardware addresses are filled in here. Packets over the device's MTU are cut into fragments.
     ///
     /// # Errors
@@ -346,13 +354,17 @@ impl Host {
                 return Err(KernelError::errno(KernelError::EINVAL));
             }
         };
-        let hop = self.route_output(Key {
+        // The device that its socket is bound to.
+        let oif = std::mem::take(&mut packet.iif);
+        let key = Key {
             src: h.src,
             tos: h.tos & 0x1c,
             mark: packet.mark,
+            oif,
             ports: Ports::of(&packet),
             ..Key::to(h.dst)
-        });
+        };
+        let hop = if oif == 0 { self.route_output(key) } else { self.route_bound(key) };
         if hop.mtu_locked {
             //= linux v6.12 include/net/ip.h ip_dont_fragment
             h.frag_off &= !IP_DF;
@@ -369,7 +381,11 @@ impl Host {
             return Err(KernelError::errno(if refused != 0 { refused } else { 90 }));
         }
         if h.src.is_unspecified() {
-            h.src = self.source_for(&hop, h.dst);
+            let of_vrf = match self.fib.l3mdevs().is_empty() {
+                true => None,
+                false => self.source_of_vrf(&hop, self.fib.l3mdevs().update_flow(key).l3mdev),
+            };
+            h.src = of_vrf.unwrap_or_else(|| self.source_for(&hop, h.dst));
         }
         if h.ttl == 0 {
             h.ttl = hop.ttl(self.sysctl.default_ttl);
@@ -379,13 +395,17 @@ impl Host {
             h.id = self.ip_id;
         }
         packet.l3 = L3::Ipv4(h);
-        packet.iif = 0;
         let mtu = self.mtu_of(&hop);
         if packet.network_len() > mtu && h.frag_off & IP_DF != 0 {
             self.discard(packet, "ip_output", "frag-needed", cx);
             return Err(KernelError::errno(90));
         }
         packet.set_realms(self.fib.realms(&hop, None));
+        if !self.fib.l3mdevs().is_empty()
+            && let Some(vrf) = self.vrf_before(&hop, h.dst)
+        {
+            return self.vrf_ip_out(vrf, packet, hop, cx);
+        }
         if self.netfilter.busy(Hook::Output) {
             return self.send_through_rules(packet, hop, cx);
         }
@@ -403,8 +423,13 @@ impl Host {
         }
         hop
     }
-    fn mtu_of(&self, hop: &Hop) -> u32 {
-        let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
+    /// The device that a packet leaves by: to own addresses that of their VRF, or `lo`.
+    #[inline]
+    pub(crate) fn out_device(&self, hop: &Hop) -> u32 {
+        if hop.kind == Some(RouteKind::Local) { self.fib.l3mdevs().loopback_of(hop.oif) } else { hop.oif }
+    }
+    pub(crate) fn mtu_of(&self, hop: &Hop) -> u32 {
+        let oif = self.out_device(hop);
         hop.longest(self.devices[oif].route_mtu())
     }
     /// The source address a packet to `dst` gets (`fib_select_default`, `inet_select_addr`).
@@ -416,7 +441,7 @@ impl Host {
             return hop.src;
         }
         let out = &self.devices[hop.oif];
-        let other = || self.devices.iter().filter(|d| !d.loopback).find_map(|d| d.primary_address());
+        let other = || self.source_elsewhere(hop.oif);
         out.address_towards(hop.next).or_else(other).unwrap_or(Ipv4Addr::UNSPECIFIED)
     }
     /// The source address this machine speaks to `dst` with; `None` where there is no route.
@@ -436,7 +461,7 @@ impl Host {
     #[inline(always)]
     pub(crate) fn ip_output(&mut self, mut packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
         if self.netfilter.busy(Hook::Postrouting) {
-            let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
+            let oif = self.out_device(&hop);
             self.next_hop = hop.next;
             if !self.hook(Hook::Postrouting, &mut packet, oif, cx) {
                 self.discard(packet, Hook::Postrouting.chain(), "dropped", cx);
@@ -498,13 +523,14 @@ impl Host {
     /// Own addresses and broadcasts: by `lo`, or to everybody.
     #[cold]
     fn ip_output_special(&mut self, mut packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
-        let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
+        let oif = self.out_device(&hop);
         if oif == 0 {
             self.discard(packet, "ip_output", "no-device", cx);
             return;
         }
         let device = &self.devices[oif];
-        let to = if device.loopback { device.mac } else { crate::arp::MAC_BROADCAST };
+        let own = hop.kind == Some(RouteKind::Local);
+        let to = if own || device.loopback { device.mac } else { crate::arp::MAC_BROADCAST };
         packet.eth = (device.mac, to);
         let mtu = device.mtu;
         match packet.l3 {
@@ -560,6 +586,8 @@ impl Host {
                 "bridge" => self.queue_on_bridge(ifindex, packet, cx),
                 "veth" | "tun" | "tap" => self.queue_without_carrier(ifindex, packet, cx),
                 "vlan" => self.queue_on_vlan(ifindex, packet, cx),
+                "vrf" => self.queue_on_vrf(ifindex, packet, cx),
+                "bond" => self.queue_on_bond(ifindex, packet, cx),
                 _ => self.queue_on_tunnel(ifindex, packet, cx),
             }
         } else if self.queue(ifindex, packet, cx) {
@@ -656,9 +684,6 @@ impl Host {
     pub fn is_broadcast(&self, addr: Ipv4Addr) -> bool {
         addr == Ipv4Addr::BROADCAST || self.fib.find(addr).is_some_and(|r| r.kind == RouteKind::Broadcast)
     }
-    fn owns_broadcast(&self, ifindex: u32, addr: Ipv4Addr) -> bool {
-        addr == Ipv4Addr::BROADCAST || self.fib.find(addr).is_some_and(|r| r.dev == ifindex)
-    }
 
     /// Runs whatever is due: ARP's requests and expiries, datagrams that never became whole.
     pub fn handle_timer(&mut self, cx: &mut HostCx<'_>) {
@@ -666,10 +691,13 @@ impl Host {
             match timer {
                 Timer::Neigh(at) => self.neigh_timer_fired(at, cx),
                 Timer::Fragments(id) => self.fragments_expired(id, cx),
+                Timer::Bond(ifindex) => self.bond_timer_fired(ifindex, cx),
                 Timer::Cardless(ifindex) => match self.devices.get(ifindex).map(|d| d.class.kind) {
                     Some("ifb") => self.ifb_run(ifindex, cx),
                     Some("bridge") => self.bridge_run(ifindex, cx),
                     Some("vlan") => self.vlan_run(ifindex, cx),
+                    Some("vrf") => self.vrf_run(ifindex, cx),
+                    Some("bond") => self.bond_run(ifindex, cx),
                     _ => self.tunnel_run(ifindex, cx),
                 },
             }

@@ -98,6 +98,9 @@ impl Host {
         if let Some(rest) = path.strip_prefix("/sys/class/net/") {
             let (name, attribute) = rest.split_once('/').ok_or("Is a directory")?;
             let device = self.devices.iter().find(|d| d.name == name).ok_or(NOT_FOUND)?;
+            if let Some(file) = attribute.strip_prefix("bonding/") {
+                return self.read_bonding(device.ifindex, file).ok_or(NOT_FOUND);
+            }
             return self.attribute(device, attribute);
         }
         if let Some(text) = self.read_parameter(path) {
@@ -162,6 +165,9 @@ impl Host {
         let (name, attribute) = rest.split_once('/').ok_or("Is a directory")?;
         let device = self.devices.iter().find(|d| d.name == name).ok_or(NOT_FOUND)?;
         let (ifindex, text) = (device.ifindex, text.trim());
+        if let Some(file) = attribute.strip_prefix("bonding/") {
+            return self.write_bonding(ifindex, file, text, now);
+        }
         let number = text.parse::<u32>().map_err(|_| INVALID);
         match attribute {
             "mtu" => self.set_mtu(ifindex, number?, now).map_err(|_| INVALID),
@@ -255,7 +261,7 @@ impl Host {
 
     fn attribute(&self, d: &NetDevice, attribute: &str) -> Result<String, Refusal> {
         let mac = |bytes: [u8; 6]| bytes.map(|b| format!("{b:02x}")).join(":");
-        let c = d.counters;
+        let c = self.counters(d);
         let text = match attribute {
             "mtu" => d.mtu.to_string(),
             "address" => mac(d.mac),
@@ -301,7 +307,7 @@ impl Host {
              packets errs drop fifo colls carrier compressed\n",
         );
         for d in self.devices.by_age() {
-            let c = d.counters;
+            let c = self.counters(d);
             let _ = writeln!(
                 out,
                 "{:>6}: {:>7} {:>7} {:>4} {:>4} {:>4} {:>5} {:>10} {:>9} {:>8} {:>7} {:>4} {:>4} {:>4} {:>5} {:>7} {:>10}",

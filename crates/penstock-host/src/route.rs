@@ -3,8 +3,10 @@
 //! Follows: linux v6.12 `net/ipv4/fib_semantics.c` (what a match means), `fib_rules.c` `fib4_rule_match`.
 
 mod fib;
+mod l3mdev;
 
 pub use fib::Fib;
+pub(crate) use l3mdev::{L3mdev, L3mdevs};
 
 use crate::six::Key6;
 use penstock_lang::ip::{Net, RuleSpec};
@@ -208,6 +210,8 @@ pub struct Key {
     pub iif: u32,
     /// Interface it must leave by; 0 for any.
     pub oif: u32,
+    /// The VRF whose table is meant (`flowi_l3mdev`), by its index; 0: that of `oif` or of `iif`, where they are in one.
+    pub l3mdev: u32,
     /// Protocol and ports.
     pub ports: Ports,
 }
@@ -248,7 +252,8 @@ impl Ports {
 impl Key {
     /// A packet made here, of which nothing else is known.
     pub fn to(dst: Ipv4Addr) -> Key {
-        Key { dst, src: Ipv4Addr::UNSPECIFIED, tos: 0, mark: 0, iif: 1, oif: 0, ports: Ports::default() }
+        let (src, ports) = (Ipv4Addr::UNSPECIFIED, Ports::default());
+        Key { dst, src, tos: 0, mark: 0, iif: 1, oif: 0, l3mdev: 0, ports }
     }
 }
 
@@ -275,16 +280,25 @@ impl Rule {
     }
     /// `fib4_rule_match`. All programs here are root's: a rule that asks for another user matches no packet.
     fn matches(&self, key: &Key) -> bool {
-        self.hits((key.iif, key.oif), key.mark, (key.src.into(), key.dst.into()), key.tos, key.ports)
+        let ways = (key.iif, key.oif);
+        self.hits(ways, key.l3mdev != 0, key.mark, (key.src.into(), key.dst.into()), key.tos, key.ports)
     }
-    /// The same of IPv6 (`fib6_rule_match`).
+    /// The same of IPv6 (`fib6_rule_match`), of which no packet is in a VRF here.
     pub(crate) fn matches6(&self, key: &Key6) -> bool {
-        self.hits((key.iif, key.oif), key.mark, (key.src.into(), key.dst.into()), key.tclass, key.ports)
+        self.hits(
+            (key.iif, key.oif),
+            false,
+            key.mark,
+            (key.src.into(), key.dst.into()),
+            key.tclass,
+            key.ports,
+        )
     }
     #[inline]
     fn hits(
         &self,
         (iif, oif): (u32, u32),
+        in_vrf: bool,
         mark: u32,
         (src, dst): (IpAddr, IpAddr),
         tos: u8,
@@ -303,6 +317,7 @@ impl Rule {
             && s.ipproto.is_none_or(|wanted| wanted == ports.protocol)
             && within(s.sport, ports.sport)
             && within(s.dport, ports.dport)
+            && (!s.l3mdev || in_vrf)
             && s.uids.is_none_or(|(low, _)| low == 0);
         hit != s.not
     }
@@ -347,7 +362,7 @@ impl Hop {
         if self.mtu == 0 { device } else { device.min(self.mtu.into()) }
     }
 
-    const NONE: Hop = Hop {
+    pub(crate) const NONE: Hop = Hop {
         kind: None,
         oif: 0,
         next: Ipv4Addr::UNSPECIFIED,

@@ -147,6 +147,11 @@ impl Host {
         let all = four.chain(self.six.fib.routes().flat_map(|r| &r.metrics));
         all.filter(|m| m.0 == CC_ALGO).filter_map(|m| penstock_lang::ip::control_of(m.1)).collect()
     }
+    /// Whether a socket that is bound to no device hears what comes in VRFs (`tcp_l3mdev_accept`, else `udp_l3mdev_accept`). Default: no.
+    pub fn accepts_of_vrfs(&self, tcp: bool) -> bool {
+        let key = if tcp { "net.ipv4.tcp_l3mdev_accept" } else { "net.ipv4.udp_l3mdev_accept" };
+        self.sysctl.kept.get(key).is_some_and(|v| v != "0")
+    }
     /// `net.core.wmem_default`, where a command has set it: the send buffer of a new socket that is not TCP's, bytes.
     pub fn send_buffer(&self) -> Option<u32> {
         let set = self.sysctl.kept.get("net.core.wmem_default")?;
@@ -159,7 +164,10 @@ impl Host {
     }
     /// What the route to `dst` says of a connection.
     pub fn tcp_route(&self, dst: Ipv4Addr) -> TcpRoute {
-        match self.fib.search_route(&Key::to(dst)) {
+        self.tcp_route_of(&Key::to(dst))
+    }
+    pub(crate) fn tcp_route_of(&self, key: &Key) -> TcpRoute {
+        match self.fib.search_route(key) {
             Ok(Some(route)) => TcpRoute::of(&route.metrics),
             _ => TcpRoute::default(),
         }

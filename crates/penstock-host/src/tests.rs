@@ -305,14 +305,19 @@ fn no_route_is_told_by_the_router() {
 #[test]
 fn errors_to_one_peer_are_limited() {
     let mut net = routed(Kernel::V6_12);
+    let old = || {
+        let mut skb = echo("10.0.2.1");
+        set4(&mut skb, |h| h.ttl = 1);
+        skb
+    };
     for _ in 0..20 {
-        net.send(0, echo("172.16.0.1")).unwrap();
+        net.send(0, old()).unwrap();
     }
     net.run(Time::from_ns(100_000_000));
     assert_eq!(net.delivered.len(), 6);
     net.run(Time::from_ns(1_100_000_000));
     for _ in 0..20 {
-        net.send(0, echo("172.16.0.1")).unwrap();
+        net.send(0, old()).unwrap();
     }
     assert_eq!(net.delivered.len(), 7);
     // Ten a second, and then no limit at all.
@@ -321,15 +326,26 @@ fn errors_to_one_peer_are_limited() {
     net.run(Time::from_ns(1_400_000_000));
     net.delivered.clear();
     for _ in 0..20 {
-        net.send(0, echo("172.16.0.1")).unwrap();
+        net.send(0, old()).unwrap();
     }
     // Three for the 300 ms, and one for what was left of a second.
     assert_eq!(net.delivered.len(), 4);
     set(&mut net, "sysctl -qw net.ipv4.icmp_ratelimit=0");
     for _ in 0..20 {
-        net.send(0, echo("172.16.0.1")).unwrap();
+        net.send(0, old()).unwrap();
     }
     assert_eq!(net.delivered.len(), 24);
+}
+
+/// That there is no route takes tokens twice: two messages at once, as Linux 6.1 sent of ten packets.
+#[test]
+fn no_route_is_told_twice_at_once() {
+    let mut net = routed(Kernel::V6_12);
+    for _ in 0..10 {
+        net.send(0, echo("172.16.0.1")).unwrap();
+    }
+    net.run(Time::from_ns(100_000_000));
+    assert_eq!(net.delivered.len(), 2);
 }
 
 #[test]

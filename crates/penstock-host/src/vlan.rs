@@ -113,7 +113,7 @@ impl Host {
         let vlan = tag.and_then(|(ethertype, tci)| self.devices.tagged(ifindex, ethertype, tci & VID_MASK));
         let (Some(to), Some((_, tci))) = (vlan, tag) else {
             if self.devices[ifindex].bridged {
-                frame = self.bridge_receive(ifindex, frame, cx)?;
+                frame = self.master_receive(ifindex, frame, cx)?;
             }
             if for_us(&mut frame) {
                 return Some(frame);

@@ -1,10 +1,23 @@
-//! Devices whose packets go on within the machine, by other devices: bridges, VLANs, tunnels.
+//! Devices whose packets go on within the machine, by other devices: bridges, bonds, VLANs, VRFs, tunnels.
 
 use crate::{Effect, Host, HostCx};
 use penstock_packet::Packet;
 use penstock_sched::Xmit;
 
 impl Host {
+    /// A frame behind the ingress filters of a device in a bridge or a bond (`rx_handler`). `Some`: it is for the device itself.
+    #[cold]
+    pub(crate) fn master_receive(
+        &mut self,
+        ifindex: u32,
+        frame: Packet,
+        cx: &mut HostCx<'_>,
+    ) -> Option<Packet> {
+        match self.bond_of(ifindex) {
+            Some(bond) => self.bond_receive(bond, ifindex, frame, cx),
+            None => self.bridge_receive(ifindex, frame, cx),
+        }
+    }
     /// A packet comes to such a device from above: onto its qdisc, and `run` sends on what that lets go. What its qdisc has answered; none where this
     /// happens within `most` others already, and the packet is lost.
     //= linux v6.12 net/core/dev.c __dev_queue_xmit

@@ -117,11 +117,11 @@ const TRIED: [(&str, &[&str]); 3] = [
         "Devices",
         &[
             "ethtool -K eth0 tso on gro on",
-            "ip link add bond0 type bond; ip link set bond0 up",
+            "ip link add bond0 type bond mode 802.3ad; ip link set bond0 up",
             "ip link add mac0 link eth0 type macvlan; ip link set mac0 up",
             "ip link add vx0 type vxlan id 7 group 239.1.1.1 dev eth0 dstport 4789; ip link set vx0 up",
             "ip link add vx0 type vxlan id 7 dstport 4789 external; ip link set vx0 up",
-            "ip link add red type vrf table 10; ip link set red up",
+            "ip link add red type vrf table 10; ip link set eth1 master red; ip -6 addr add fd00::1/64 dev eth1",
             "ip link add gre1 type gre local 10.0.0.1; ip link set gre1 up",
             "ip tunnel add sit1 mode sit local 10.0.0.1; ip link set sit1 up",
             "ip link add gre2 type gre external",

@@ -1,8 +1,9 @@
 //! `ip`: its command lines to data, its refusals and its listings word for word.
 //!
-//! Follows: iproute2 6.1.0 `ip/ip.c`, `ipaddress.c`, `iplink.c`, `iproute.c`, `iprule.c`, `ipneigh.c`, `ipnetns.c`, `iptunnel.c`; 2.6.35 for the
+//! Follows: iproute2 6.1.0 `ip/ip.c`, `ipaddress.c`, `iplink.c`, `iproute.c`, `iprule.c`, `ipneigh.c`, `ipnetns.c`, `iptunnel.c`, `ipvrf.c`; 2.6.35 for the
 //! old profile's listings.
-//! Differs: the objects address, link, route, rule, neigh, netns, tunnel, tuntap; of `tcp_metrics` there are never any, and the others are refused by name; no colours; the texts of usage are our own, except for their first lines.
+//! Differs: the objects address, link, route, rule, neigh, netns, tunnel, tuntap, vrf; of `tcp_metrics` there are never any, and the others are refused by
+//! name; no colours; the texts of usage are our own, except for their first lines.
 
 mod addr;
 mod link;
@@ -14,6 +15,7 @@ mod show;
 mod tunnel;
 mod tuntap;
 mod usage;
+mod vrf;
 mod vxlan;
 mod words;
 
@@ -25,7 +27,7 @@ pub use rt_names::{METRICS, TYPES, control_of, protocol_name, scope_name, table_
 pub use rule::{RuleSpec, RuleVerb};
 pub use show::{
     AddressView, Details, LinkRef, LinkView, NeighView, NetnsRef, NextHopView, RouteView, RuleView, links,
-    neighbours, netns, netns_ids, routes, rules, tunnels,
+    neighbours, netns, netns_ids, routes, rules, tunnels, vrfs,
 };
 pub use tunnel::{TunnelRequest, TunnelSet, TunnelVerb, TunnelView, TunnelWords};
 pub use tuntap::{TunRequest, TunSet, tuntaps};
@@ -123,6 +125,8 @@ pub struct LinkFilter {
     pub group: Option<u32>,
     /// `master`.
     pub master: Option<String>,
+    /// The master was named by `vrf`, and must be one.
+    pub master_is_vrf: bool,
     /// `nomaster`.
     pub nomaster: bool,
     /// `type`.
@@ -190,6 +194,12 @@ pub enum Command {
     Tun(Box<TunRequest>),
     /// `ip tuntap show`.
     TunShow(Form),
+    /// `ip vrf show [NAME]`.
+    VrfShow(Option<String>, Form),
+    /// `ip vrf exec NAME PROGRAM …`: the name, and which word is the program's name.
+    VrfExec(String, usize),
+    /// `ip vrf pids NAME`.
+    VrfPids(String),
     /// `ip netns`.
     Netns(NetnsCommand, Form),
     /// `-b FILE`, with `-force`.
@@ -352,6 +362,8 @@ pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
         w.netns(all, form)
     } else if is("tcpmetrics") || is("tcp_metrics") {
         w.tcp_metrics()
+    } else if is("vrf") && kernel != Kernel::V2_6_35 {
+        w.vrf(form)
     } else if is("help") {
         w.usage(usage::IP)
     } else {
@@ -359,13 +371,13 @@ pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
         if let Some((name, instead)) = ELSEWHERE.iter().find(|e| is(e.0)) {
             return w.fail(exit, format!("ip {name}: not simulated"), instead);
         }
-        let help = "address, link, neigh, netns, route, rule, tunnel, tuntap";
+        let help = "address, link, neigh, netns, route, rule, tunnel, tuntap, vrf";
         w.fail(exit, format!("Object \"{object}\" is unknown, try \"ip help\"."), help)
     }
 }
 
 /// Objects of iproute2 that are not here, with what to do instead.
-pub const ELSEWHERE: [(&str, &str); 20] = [
+pub const ELSEWHERE: [(&str, &str); 19] = [
     ("addrlabel", "a source address can be said in the route: ip route add … src ADDR"),
     ("maddress", "no host here joins groups: leave it out"),
     ("ntable", "sysctl net.ipv4.neigh shows the tables of neighbours"),
@@ -388,7 +400,6 @@ pub const ELSEWHERE: [(&str, &str); 20] = [
     ("fou", "of tunnels ipip, sit, gre, gretap and vxlan carry packets"),
     ("ila", "of tunnels ipip, sit, gre, gretap and vxlan carry packets"),
     ("macsec", "of tunnels ipip, sit, gre, gretap and vxlan carry packets"),
-    ("vrf", "ip link show type vrf lists them"),
 ];
 
 impl Words<'_> {

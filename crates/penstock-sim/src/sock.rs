@@ -23,6 +23,8 @@ pub(crate) struct SockOpts {
     pub(crate) mark: u32,
     /// `SO_PRIORITY`, where it is set; else it follows from the ToS.
     pub(crate) priority: Option<u32>,
+    /// `SO_BINDTODEVICE`: the index of the device, or of the VRF; 0 for none.
+    pub(crate) bound: u32,
     /// `SO_TXTIME`, with which each datagram names such a time.
     pub(crate) txtime: Option<TxTimeWish>,
 }
@@ -196,7 +198,7 @@ pub(crate) struct SocketTable {
     pub(crate) listeners: BTreeMap<u16, u32>,
     pub(crate) udp: BTreeMap<u16, u32>,
     /// Who waits for echo replies, by ICMP identifier.
-    pub(crate) pings: Vec<(u16, u32)>,
+    pub(crate) pings: Vec<(u16, u32, u32)>,
     pub(crate) rng: Rng,
     /// Sockets that there have been.
     pub(crate) made: u32,

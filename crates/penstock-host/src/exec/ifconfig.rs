@@ -240,7 +240,7 @@ impl Host {
             false => writeln!(out, "        ether {mac}  txqueuelen {}  (Ethernet)", d.tx_queue_len),
         };
         if counters {
-            let c = d.counters;
+            let c = self.counters(d);
             let _ = write!(
                 out,
                 "        RX packets {}  bytes {}\n        RX errors 0  dropped {}  overruns 0  frame 0\n        TX packets {}  bytes {}\n        TX errors 0  dropped {} \
@@ -256,7 +256,7 @@ impl Host {
         out + "\n"
     }
     fn ife_short(&self, d: &NetDevice) -> String {
-        let c = d.counters;
+        let c = self.counters(d);
         let flags = self.link_flags(d);
         let letters = [
             (0x2, 'B'),

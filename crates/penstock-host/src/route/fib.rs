@@ -3,7 +3,7 @@
 //! Follows: linux v6.12 `net/ipv4/fib_trie.c` `fib_table_lookup`, `fib_frontend.c` `fib_add_ifaddr` (the routes an address brings).
 //! Differs: of the ways of a multipath route one is chosen by a hash of both addresses that is not the kernel's.
 
-use super::{DEFAULT, Hop, Key, LOCAL, MAIN, Prefix, Route, RouteKind, Rule};
+use super::{DEFAULT, Hop, Key, L3mdevs, LOCAL, MAIN, Prefix, Route, RouteKind, Rule};
 use penstock_lang::ip::RuleSpec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -62,6 +62,8 @@ pub struct Fib {
     usual: bool,
     /// Routes for which more decides than the destination.
     choosy: usize,
+    /// Which devices are in VRFs.
+    l3mdevs: L3mdevs,
     /// Places of the cache that are taken, be it by what holds no more.
     taken: usize,
 }
@@ -76,6 +78,7 @@ impl Default for Fib {
             plain: true,
             usual: true,
             choosy: 0,
+            l3mdevs: L3mdevs::default(),
             with_realms: 0,
             cache: vec![Cached::EMPTY; CACHE.0],
             taken: 0,
@@ -217,10 +220,24 @@ impl Fib {
             });
         self.invalidate();
     }
+    /// Which devices are in VRFs.
+    #[inline]
+    pub(crate) fn l3mdevs(&self) -> &L3mdevs {
+        &self.l3mdevs
+    }
+    /// VRFs have come or gone, or ports of theirs have.
+    pub(crate) fn set_l3mdevs(&mut self, l3mdevs: L3mdevs) {
+        self.l3mdevs = l3mdevs;
+        self.invalidate();
+    }
+    /// A table is there from now on, with or without routes (`fib_new_table`).
+    pub(crate) fn new_table(&mut self, table: u32) {
+        self.tables.insert(table);
+    }
     /// Forgets the cache: something it rests on has changed.
     pub(crate) fn invalidate(&mut self) {
         self.generation = self.generation.wrapping_add(1).max(1);
-        self.plain = self.usual && self.choosy == 0;
+        self.plain = self.usual && self.choosy == 0 && self.l3mdevs.is_empty();
     }
 
     /// Where the search for a destination in the cache begins, whose size is a power of two. It goes on from place to place up to one that is empty.
@@ -347,11 +364,16 @@ impl Fib {
     }
     /// The same, as the route itself; an error is a rule that refuses.
     pub(crate) fn search_route(&self, key: &Key) -> Result<Option<&Route>, RouteKind> {
+        let key = &self.l3mdevs.update_flow(*key);
         for rule in self.rules.iter().filter(|r| r.matches(key)) {
             match rule.spec.action {
                 Some(action) => return Err(RouteKind::of(action).unwrap_or(RouteKind::Blackhole)),
                 None => {
-                    let found = self.find_in(rule.spec.table.unwrap_or(MAIN), key);
+                    let table = match rule.spec.l3mdev {
+                        true => self.l3mdevs.of(key.l3mdev).table,
+                        false => rule.spec.table.unwrap_or(MAIN),
+                    };
+                    let found = self.find_in(table, key);
                     let short = |r: &Route| rule.spec.suppress.is_some_and(|len| u32::from(r.dst.len) <= len);
                     match found {
                         Some(r) if r.kind == RouteKind::Throw || short(r) => {}
@@ -396,7 +418,7 @@ impl Fib {
         }
     }
     /// `fib_table_lookup`: the lengths of prefix that the table has, the longest first; of each the routes to the one prefix that matches.
-    fn find_in(&self, table: u32, key: &Key) -> Option<&Route> {
+    pub(crate) fn find_in(&self, table: u32, key: &Key) -> Option<&Route> {
         let rank = rank(table);
         self.lengths.range((rank, 0)..=(rank, 32)).find_map(|(&(_, short), _)| {
             let dst = Prefix { addr: key.dst, len: 32 - short }.network();

@@ -217,7 +217,7 @@ impl Host {
         }
         let hop = self.fib.search_key(&key);
         match hop.kind {
-            None if self.devices.get(key.oif).is_some() => {
+            None if self.devices.get(key.oif).is_some() && self.vrf_of(key.oif) == 0 => {
                 Hop { kind: Some(RouteKind::Unicast), oif: key.oif, next: key.dst, ..hop }
             }
             _ => hop,
@@ -280,13 +280,18 @@ impl Host {
         (packet.iif, packet.rare_mut().ptype) = (0, None);
         packet.reset_ct();
         packet.set_realms(self.fib.realms(&hop, None));
-        let out = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
+        let out = self.out_device(&hop);
         let (mtu, _) = self.tunnels.path(dst, hop.longest(self.devices[out].mtu), cx.now);
         if whole && packet.network_len() > mtu {
             self.discard(packet, "ip_output", "frag-needed", cx);
             return false;
         }
         self.answer = Xmit::Success;
+        if !self.fib.l3mdevs().is_empty()
+            && let Some(vrf) = self.vrf_before(&hop, dst)
+        {
+            return self.vrf_ip_out(vrf, packet, hop, cx).is_ok() && self.answer != Xmit::Drop;
+        }
         if self.netfilter.busy(Hook::Output) {
             if self.send_through_rules(packet, hop, cx).is_err() {
                 return false;

@@ -45,6 +45,8 @@ pub enum LinkData {
     },
     /// `macvlan`, `macvtap`: the mode.
     Macvlan(String),
+    /// `vrf`: its table; `None` where it was not given, which the kernel refuses.
+    Vrf(Option<u32>),
     /// `veth … peer`: the other end as its words describe it.
     Peer(Box<LinkRequest>),
     /// `ipip`, `sit`, `gre`, `gretap`: what the words say.
@@ -88,6 +90,8 @@ pub struct LinkRequest {
     pub carrier: Option<bool>,
     /// `master`; empty for `nomaster`.
     pub master: Option<String>,
+    /// The master was named by `vrf`, and must be one.
+    pub master_is_vrf: bool,
     /// `alias`.
     pub alias: Option<String>,
     /// `group`.
@@ -192,10 +196,7 @@ impl Words<'_> {
                     };
                 }
                 _ if is("master") => r.master = Some(self.value()?),
-                "vrf" => {
-                    let text = self.value()?;
-                    return self.invalid(&text, "Not a valid VRF name\n");
-                }
+                "vrf" => (r.master, r.master_is_vrf) = (Some(self.value()?), true),
                 _ if is("nomaster") => r.master = Some(String::new()),
                 _ if is("dynamic") => self.flag(&mut r, 0x8000, "dynamic", false)?,
                 _ if is("type") => {
@@ -341,6 +342,7 @@ impl Words<'_> {
                 "vlan" => self.vlan_words()?,
                 "macvlan" | "macvtap" => self.macvlan_words(&kind)?,
                 "ipip" | "sit" | "gre" | "gretap" => self.tunnel_words(&kind)?,
+                "vrf" => self.vrf_words()?,
                 "vxlan" => self.vxlan_words()?,
                 _ => LinkData::Words(std::iter::from_fn(|| self.next()).collect()),
             };
@@ -502,10 +504,7 @@ impl Words<'_> {
                 }
                 "master" => filter.master = Some(self.value()?),
                 "nomaster" => filter.nomaster = true,
-                "vrf" => {
-                    let text = self.value()?;
-                    return self.invalid(&text, "Not a valid VRF name\n");
-                }
+                "vrf" => (filter.master, filter.master_is_vrf) = (Some(self.value()?), true),
                 "type" => filter.kind = Some(self.value()?),
                 _ if filter.addresses && super::addr::flag_filter(&word, &mut filter.flags) => {}
                 _ => {

@@ -28,6 +28,10 @@ pub struct NeighFilter {
     pub family: Family,
     /// `dev`.
     pub dev: Option<String>,
+    /// `master`, `vrf`: those on its ports.
+    pub master: Option<String>,
+    /// The master was named by `vrf`, and must be one.
+    pub master_is_vrf: bool,
     /// `to`.
     pub to: Option<Net>,
     /// `nud`: bits of `NUD_*`, 0x100 for none at all; `None` is all but noarp and none.
@@ -186,9 +190,8 @@ impl Words<'_> {
                     }
                     f.dev = Some(text);
                 }
-                "master" | "vrf" => {
-                    self.value()?;
-                }
+                "master" => f.master = Some(self.value()?),
+                "vrf" => (f.master, f.master_is_vrf) = (Some(self.value()?), true),
                 "unused" => {}
                 "nud" => {
                     let text = self.value()?;

@@ -60,6 +60,8 @@ pub struct RouteSpec {
     pub metric: Option<u32>,
     /// `table`.
     pub table: Option<u32>,
+    /// `vrf`: the table is that of this one.
+    pub vrf: Option<String>,
     /// `proto`.
     pub protocol: Option<u8>,
     /// `scope`.
@@ -83,6 +85,10 @@ pub struct RouteFilter {
     pub family: Family,
     /// Table, 0 for all.
     pub table: u32,
+    /// `vrf`: the table is that of this one, without what is its own (local, broadcast).
+    pub vrf: Option<String>,
+    /// Without local and broadcast routes.
+    pub not_own: bool,
     /// `table cache`, `cached`.
     pub cache: bool,
     /// `tos`.
@@ -118,6 +124,8 @@ pub struct RouteQuestion {
     pub iif: Option<String>,
     /// `oif`.
     pub oif: Option<String>,
+    /// `oif` was named by `vrf`, and must be one.
+    pub oif_is_vrf: bool,
     /// `mark`.
     pub mark: u32,
     /// `tos`.
@@ -325,10 +333,7 @@ impl Words<'_> {
                         None => return self.invalid(&text, "\"table\" value is invalid\n"),
                     }
                 }
-                _ if is("vrf") => {
-                    let text = self.value()?;
-                    return self.invalid(&text, "Invalid VRF\n");
-                }
+                _ if is("vrf") => r.vrf = Some(self.value()?),
                 "dev" | "oif" => r.dev = Some(self.value()?),
                 "pref" => {
                     let text = self.value()?;
@@ -454,10 +459,7 @@ impl Words<'_> {
                         _ => return self.invalid(&text, "table id value is invalid\n"),
                     }
                 }
-                _ if is("vrf") => {
-                    let text = self.value()?;
-                    return self.invalid(&text, "Invalid VRF\n");
-                }
+                _ if is("vrf") => f.vrf = Some(self.value()?),
                 _ if is("cached") || is("cloned") => f.cache = true,
                 _ if word == "tos" || is("dsfield") => f.tos = Some(self.tos("TOS value is invalid\n")?),
                 _ if is("protocol") => {
@@ -535,7 +537,7 @@ impl Words<'_> {
 
     fn route_question(&mut self, form: Form) -> Parsed<Command> {
         let mut family = form.family;
-        let (mut dst, mut from, mut iif, mut oif) = (None, None, None, None);
+        let (mut dst, mut from, mut iif, mut oif, mut oif_is_vrf) = (None, None, None, None, false);
         let (mut mark, mut tos, mut fib_match) = (0, 0, false);
         let (mut ipproto, mut sport, mut dport) = (0, 0, 0);
         while let Some(word) = self.next() {
@@ -556,7 +558,8 @@ impl Words<'_> {
                 _ if is("sport") => sport = self.port("sport")?,
                 _ if is("dport") => dport = self.port("dport")?,
                 _ if is("ipproto") => ipproto = self.ipproto()?,
-                _ if is("uid") || is("vrf") => {
+                _ if is("vrf") => (oif, oif_is_vrf) = (Some(self.value()?), true),
+                _ if is("uid") => {
                     self.value()?;
                 }
                 _ => {
@@ -571,8 +574,19 @@ impl Words<'_> {
         }
         match dst {
             Some(dst) => {
-                let question =
-                    RouteQuestion { dst, from, iif, oif, mark, tos, fib_match, ipproto, sport, dport };
+                let question = RouteQuestion {
+                    dst,
+                    from,
+                    iif,
+                    oif,
+                    oif_is_vrf,
+                    mark,
+                    tos,
+                    fib_match,
+                    ipproto,
+                    sport,
+                    dport,
+                };
                 Ok(Command::RouteGet(Box::new(question), form))
             }
             None => self.fail(1, "need at least a destination address", "ip route get 10.0.0.1"),

@@ -37,6 +37,8 @@ pub struct RuleSpec {
     pub fwmark: Option<(u32, Option<u32>)>,
     /// `table`.
     pub table: Option<u32>,
+    /// `l3mdev`: the table is that of the packet's VRF.
+    pub l3mdev: bool,
     /// `iif`.
     pub iif: Option<String>,
     /// `oif`.
@@ -164,7 +166,7 @@ impl Words<'_> {
                 "ipproto" => r.ipproto = Some(self.ipproto()?),
                 "sport" => r.sport = Some(self.ports("sport")?),
                 "dport" => r.dport = Some(self.ports("dport")?),
-                "l3mdev" => {}
+                "l3mdev" => r.l3mdev = true,
                 _ if is("help") => return self.usage(super::usage::RULE),
                 _ => {
                     let text = if word == "type" { self.value()? } else { word };
@@ -184,6 +186,9 @@ impl Words<'_> {
                     }
                 }
             }
+        }
+        if r.l3mdev && r.table.is_some() && !listing {
+            return self.fail(22, "table can not be specified for l3mdev rules", "a VRF brings its table");
         }
         Ok(r)
     }

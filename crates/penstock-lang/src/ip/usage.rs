@@ -2,7 +2,7 @@
 
 pub(super) const IP: &str = "Usage: ip [ OPTIONS ] OBJECT { COMMAND | help }
        ip [ -force ] -batch filename
-where  OBJECT := { address | link | neigh | netns | route | rule }
+where  OBJECT := { address | link | neigh | netns | route | rule | tunnel | vrf }
        OPTIONS := { -V[ersion] | -s[tatistics] | -d[etails] | -br[ief] | -o[neline] |
                     -j[son] | -p[retty] | -4 | -6 | -0 | -n[etns] NAME | -b[atch] FILE }
 ";
@@ -18,10 +18,10 @@ pub(super) const LINK: &str = "Usage: ip link add [link DEV | parentdev NAME] [ 
 	ip link delete { DEVICE | dev DEVICE | group DEVGROUP }
 	ip link set { DEVICE | dev DEVICE | group DEVGROUP } [ { up | down } ]
 		[ mtu MTU ] [ txqueuelen PACKETS ] [ address LLADDR ] [ name NEWNAME ]
-		[ netns NAME ] [ master DEVICE ] [ nomaster ] [ alias TEXT ] [ promisc { on | off } ]
+		[ netns NAME ] [ master DEVICE | vrf NAME ] [ nomaster ] [ alias TEXT ] [ promisc { on | off } ]
 	ip link show [ DEVICE | group GROUP ] [up] [master DEV] [type TYPE] [nomaster]
 	ip link property { add | del } dev DEVICE [ altname NAME .. ]
-TYPE := { bond | bridge | dummy | gre | gretap | ifb | ipip | macvlan | sit | veth | vlan | vxlan }
+TYPE := { bond | bridge | dummy | gre | gretap | ifb | ipip | macvlan | sit | veth | vlan | vrf | vxlan }
 ";
 pub(super) const ROUTE: &str = "Usage: ip route { list | flush } SELECTOR
        ip route get ADDRESS [ from ADDRESS ] [ oif STRING ] [ mark NUMBER ] [ tos TOS ]
@@ -41,7 +41,7 @@ pub(super) const RULE: &str = "Usage: ip rule { add | del } SELECTOR ACTION
        ip rule { flush | show }
 SELECTOR := [ not ] [ from PREFIX ] [ to PREFIX ] [ tos TOS ] [ fwmark FWMARK[/MASK] ] [ iif STRING ]
             [ oif STRING ] [ pref NUMBER ] [ uidrange N-N ] [ ipproto PROTOCOL ] [ sport N[-N] ] [ dport N[-N] ]
-ACTION := [ table TABLE_ID ] [ prohibit | unreachable | blackhole ]
+ACTION := [ table TABLE_ID | l3mdev ] [ prohibit | unreachable | blackhole ]
 ";
 pub(super) const NETNS: &str = "Usage:	ip netns list
 	ip netns add NAME
@@ -51,4 +51,9 @@ pub(super) const NETNS: &str = "Usage:	ip netns list
 	ip netns pids NAME
 	ip [-all] netns exec [NAME] cmd ...
 	ip netns list-id
+";
+pub(super) const VRF: &str = "Usage:	ip vrf show [NAME] ...
+	ip vrf exec [NAME] cmd ...
+	ip vrf identify [PID]
+	ip vrf pids [NAME]
 ";

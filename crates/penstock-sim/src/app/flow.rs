@@ -71,7 +71,7 @@ impl Source {
             transport: spec.transport.clone(),
             load: spec.load.clone(),
             stop: spec.stop,
-            opts: SockOpts { tos: spec.tos, mark: spec.mark, priority: None, txtime: spec.txtime },
+            opts: SockOpts { tos: spec.tos, mark: spec.mark, txtime: spec.txtime, ..SockOpts::default() },
             port: spec.port,
             rng: net.rng(&format!("flow:{name}")),
             clock_rng,

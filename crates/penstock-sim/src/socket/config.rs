@@ -73,20 +73,20 @@ impl Net {
         cfg
     }
     /// The segment size that the route's MTU allows.
-    pub(super) fn route_mss(&mut self, host: u32, peer: IpAddr, cfg: &mut Config) {
+    pub(super) fn route_mss(&mut self, host: u32, bound: u32, peer: IpAddr, cfg: &mut Config) {
         let now = self.now();
-        if let Some(mtu) = self.machines[host as usize].host.mtu_to(peer, now) {
+        if let Some(mtu) = self.machines[host as usize].host.mtu_by(bound, peer, now) {
             let mss = mtu.saturating_sub(headers(peer) - ETH_HLEN + 20).clamp(1, 65_495) as u16;
             cfg.mss = if cfg.mss_follows_mtu { mss } else { cfg.mss.min(mss) };
         }
     }
     /// What the route to a peer says of a connection, and the host's least timeout. What a program or a flow has asked for stands.
-    pub(super) fn route_config(&self, host: u32, peer: IpAddr, cfg: &mut Config) {
+    pub(super) fn route_config(&self, host: u32, bound: u32, peer: IpAddr, cfg: &mut Config) {
         let machine = &self.machines[host as usize];
         if !matches!(cfg.stack, penstock_tcp::Stack::Linux(_)) {
             return;
         }
-        let route = machine.host.tcp_route_to(peer);
+        let route = machine.host.tcp_route_by(bound, peer);
         let least = || machine.host.tcp_settings().rto_min;
         cfg.min_rto = cfg.min_rto.or(route.rto_min).or_else(least);
         if cfg.initial_window == 0 {

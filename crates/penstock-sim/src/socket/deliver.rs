@@ -41,6 +41,11 @@ impl Net {
             let table = &self.machines[host as usize].sockets;
             table.connections.get(&(tcp.dport, ip.src, tcp.sport)).copied()
         });
+        let vrf = self.machines[host as usize].host.vrf_of(packet.iif);
+        let sock = sock.filter(|&sock| {
+            let bound = self.sockets[sock].opts.bound;
+            bound == vrf || bound == 0 && self.machines[host as usize].host.accepts_of_vrfs(true)
+        });
         match sock {
             Some(sock) => {
                 if let Some((flow, Part::Data)) = untag(packet.flow)
@@ -64,13 +69,17 @@ impl Net {
     /// A segment for no connection: a listener may make one of it, else it is answered with RST.
     fn deliver_syn(&mut self, host: u32, packet: Packet, ip: Ends, tcp: &Tcp, payload: u32) {
         let now = self.now();
-        let listening = self.machines[host as usize].sockets.listeners.get(&tcp.dport).copied();
+        let machine = &self.machines[host as usize];
+        let vrf = machine.host.vrf_of(packet.iif);
+        //= linux v6.12 include/net/inet_sock.h inet_sk_bound_dev_eq, inet_request_bound_dev_if
+        let hears = vrf == 0 || machine.host.accepts_of_vrfs(true);
+        let listening = machine.sockets.listeners.get(&tcp.dport).copied().filter(|_| hears);
         let accepted = listening.and_then(|listener| {
             let isn = self.machines[host as usize].sockets.rng.next_u32();
             let Kind::Listener(l) = &self.sockets[listener].kind else { return None };
             let (mut cfg, sink) = ((*l.cfg).clone(), l.sink);
-            self.route_mss(host, ip.src, &mut cfg);
-            self.route_config(host, ip.src, &mut cfg);
+            self.route_mss(host, vrf, ip.src, &mut cfg);
+            self.route_config(host, vrf, ip.src, &mut cfg);
             let end = Endpoint::accept(&cfg, tcp, isn, now)?;
             Some((listener, sink, end))
         });
@@ -78,7 +87,7 @@ impl Net {
         if let Some((listener, sink, end)) = accepted {
             let (app, opts) = {
                 let l = &self.sockets[listener];
-                (l.app, l.opts)
+                (l.app, SockOpts { bound: vrf, ..l.opts })
             };
             // The flow's data may run from the accepting side (iperf3 -R): then the connecting side said so.
             let (flow, is_source) = match flow {
@@ -99,7 +108,12 @@ impl Net {
             return;
         }
         //= linux v6.12 net/ipv6/tcp_ipv6.c tcp_v6_send_reset: not for an address that it shares with others
-        let own = ip.dst.is_ipv4() || self.machines[host as usize].host.has_address(ip.dst);
+        //= linux v6.12 net/ipv4/tcp_ipv4.c tcp_v4_send_reset: nor for one of everybody
+        let machine = &self.machines[host as usize];
+        let own = match ip.dst {
+            IpAddr::V4(dst) => !machine.host.is_broadcast_to(vrf, dst),
+            IpAddr::V6(_) => machine.host.has_address(ip.dst),
+        };
         if let Some(reset) = reset_for(tcp, payload).filter(|_| own) {
             self.send_reset(host, ip, (packet.flow, packet.iif), &reset);
         }
@@ -114,7 +128,7 @@ impl Net {
             .map_or(0, |(f, part)| tag(f, if part == Part::Back { Part::Control } else { Part::Back }));
         let packet = self.pool.alloc(Skb {
             flow,
-            iif: if about.src.is_ipv4() { 0 } else { iif },
+            iif: if about.src.is_ipv4() { self.machines[host as usize].host.vrf_of(iif) } else { iif },
             created: now,
             queued: now,
             ..Skb::new(len, network(about.dst, about.src, tos, ipproto::TCP, true), L4::Tcp(reset.tcp))
@@ -125,7 +139,9 @@ impl Net {
 
     fn deliver_udp(&mut self, host: u32, packet: Packet, ip: Ends, udp: Udp) {
         let now = self.now();
-        let Some(&sock) = self.machines[host as usize].sockets.udp.get(&udp.dport) else {
+        let machine = &self.machines[host as usize];
+        let hears = machine.host.vrf_of(packet.iif) == 0 || machine.host.accepts_of_vrfs(false);
+        let Some(&sock) = machine.sockets.udp.get(&udp.dport).filter(|_| hears) else {
             self.on_host(host, |h, cx| h.icmp_unreachable(&packet, 3, cx));
             self.no_listener(host, packet);
             return;
@@ -165,7 +181,10 @@ impl Net {
     }
     fn echo_answered(&mut self, host: u32, packet: Packet, ip: Ends, icmp: Icmp) {
         let all = self.machines[host as usize].sockets.pings.len();
-        if !self.machines[host as usize].sockets.pings.iter().any(|&(id, _)| id == icmp.id) {
+        let machine = &self.machines[host as usize];
+        let iif = packet.iif;
+        let hears = |bound: u32| bound == 0 || bound == iif || machine.host.vrf_of(bound) == iif;
+        if !machine.sockets.pings.iter().any(|&(id, _, bound)| id == icmp.id && hears(bound)) {
             self.no_listener(host, packet);
             return;
         }
@@ -175,8 +194,9 @@ impl Net {
         let len = packet.len - ip.len;
         // Each socket of this identifier has a copy (`raw_local_deliver`).
         for n in 0..all {
-            let (id, app) = self.machines[host as usize].sockets.pings[n];
-            if id == icmp.id {
+            let machine = &self.machines[host as usize];
+            let (id, app, bound) = machine.sockets.pings[n];
+            if id == icmp.id && (bound == 0 || bound == iif || machine.host.vrf_of(bound) == iif) {
                 self.wakes.tell(app, Wake::Echo { len, seq: icmp.seq, ttl: ip.ttl, from: ip.src });
             }
         }
@@ -192,7 +212,7 @@ impl Net {
             ipproto::ICMP | ipproto::ICMPV6 => {
                 let (seq, info) = (about.dport, icmp.info());
                 for n in 0..table.pings.len() {
-                    let (id, app) = self.machines[host as usize].sockets.pings[n];
+                    let (id, app, _) = self.machines[host as usize].sockets.pings[n];
                     if id == about.sport {
                         let (from, ty, code) = (ip.src, icmp.ty, icmp.code);
                         self.wakes.tell(app, Wake::EchoError { from, ty, code, seq, info });

@@ -34,8 +34,8 @@ impl Net {
         mut cfg: Config,
     ) -> Result<u32, &'static str> {
         let source = self.machines[host as usize].host.source_to(remote.0).ok_or("Network is unreachable")?;
-        self.route_mss(host, remote.0, &mut cfg);
-        self.route_config(host, remote.0, &mut cfg);
+        self.route_mss(host, opts.bound, remote.0, &mut cfg);
+        self.route_config(host, opts.bound, remote.0, &mut cfg);
         let port = self.ephemeral_port(host, remote, true).ok_or("Cannot assign requested address")?;
         let isn = self.machines[host as usize].sockets.rng.next_u32();
         let end = Endpoint::connect(&cfg, port, remote.1, isn, self.now());
@@ -267,6 +267,7 @@ impl Net {
         let l3 = network(s.local.0, s.remote.0, tos, ipproto::TCP, true);
         let mut packet = self.pool.make(len, l3, L4::Tcp(segment.tcp));
         (packet.priority, packet.mark, packet.flow) = (s.priority, s.opts.mark, tag(s.flow, part));
+        packet.iif = s.opts.bound;
         packet.seq = if segment.retransmission { RETRANSMISSION } else { 0 };
         (packet.created, packet.queued) = (now, now);
         packet.sender = Sender {

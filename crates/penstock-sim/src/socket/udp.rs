@@ -17,6 +17,8 @@ pub(crate) struct Echo {
     pub(crate) label: u32,
     /// The address its socket is bound to.
     pub(crate) from: Option<IpAddr>,
+    /// The device that its socket is bound to; 0 for none.
+    pub(crate) bound: u32,
     /// It must not be cut.
     pub(crate) whole: bool,
 }
@@ -180,6 +182,7 @@ impl Net {
             mark: echo.mark,
             flow: tag(flow, Part::Data),
             seq: echo.seq.into(),
+            iif: echo.bound,
             created: now,
             queued: now,
             ..Skb::new(frame, l3, L4::Icmp(Icmp::new(ty, 0, echo.id, echo.seq)))

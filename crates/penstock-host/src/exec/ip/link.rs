@@ -175,7 +175,8 @@ impl Host {
             let said = format!("ip link add … type {kind}: not simulated");
             return Err(Failure { help: (*instead).to_owned(), ..says(2, said) });
         }
-        if class(&kind).is_none() || matches!(kind.as_str(), "" | "loopback" | "tap") {
+        let too_new = self.kernel == Kernel::V2_6_35 && kind == "vrf";
+        if class(&kind).is_none() || too_new || matches!(kind.as_str(), "" | "loopback" | "tap") {
             return Err(self.no(KernelError::EOPNOTSUPP, "Unknown device type"));
         }
         if let Some(address) = &r.address {
@@ -274,6 +275,9 @@ impl Host {
                 Ok(())
             }
             ("vlan", _) => Err(self.no(KernelError::EINVAL, "8021q: VLAN properties not specified")),
+            ("vrf", LinkData::Vrf(Some(0))) => Err(self.no(KernelError::EINVAL, "Invalid VRF table id")),
+            ("vrf", LinkData::Vrf(Some(_))) => Ok(()),
+            ("vrf", _) => Err(self.no(KernelError::EINVAL, "VRF table id is missing")),
             ("macvlan", _) if lower.is_none() => Err(errno(KernelError::EINVAL)),
             _ => Ok(()),
         }
@@ -300,7 +304,13 @@ impl Host {
             None => Ok(None),
             Some("") => Ok(Some(None)),
             Some(name) => match self.ifindex(name) {
+                Some(index) if r.master_is_vrf && self.devices[index].vrf_table().is_none() => {
+                    Err(says(255, format!("Error: argument \"{name}\" is wrong: Not a valid VRF name\n")))
+                }
                 Some(index) => Ok(Some(Some(index))),
+                None if r.master_is_vrf => {
+                    Err(says(255, format!("Error: argument \"{name}\" is wrong: Not a valid VRF name\n")))
+                }
                 None => {
                     Err(says(255, format!("Error: argument \"{name}\" is wrong: Device does not exist\n")))
                 }
@@ -331,6 +341,9 @@ impl Host {
             if let Some(b) = device.bridge.as_deref_mut() {
                 b.own_mac = true;
             }
+            if let Some(b) = device.bond.as_deref_mut() {
+                b.own_mac = true;
+            }
         }
         let vlan = lower.filter(|l| l.space == self.space).and_then(|l| Vlan::new(l.ifindex, &device.data));
         device.mtu = mtu.unwrap_or(device.mtu);
@@ -358,8 +371,17 @@ impl Host {
             b.own_mtu = mtu.is_some() && kernel != Kernel::V2_6_35;
             self.bridge_addressed(ifindex, now);
         }
+        if kind == "vrf" {
+            self.vrf_made(ifindex);
+        }
         if let (LinkData::Words(words), "bridge") = (&r.data, kind)
             && let Err(e) = self.set_bridge(ifindex, words)
+        {
+            self.delete_link(ifindex, now);
+            return Err(e);
+        }
+        if let (LinkData::Words(words), "bond") = (&r.data, kind)
+            && let Err(e) = self.set_bond(ifindex, words, now)
         {
             self.delete_link(ifindex, now);
             return Err(e);
@@ -420,6 +442,10 @@ impl Host {
             device.mac = mac;
             if let Some(b) = device.bridge.as_deref_mut() {
                 b.own_mac = true;
+            }
+            if let Some(b) = device.bond.as_deref_mut() {
+                b.own_mac = true;
+                self.bond_tells_slaves(ifindex, now);
             }
             self.bridge_addressed(ifindex, now);
         }
@@ -488,6 +514,7 @@ impl Host {
         if let LinkData::Words(words) = &r.data {
             match r.kind.as_deref() {
                 Some("bridge") => self.set_bridge(ifindex, words)?,
+                Some("bond") => self.set_bond(ifindex, words, now)?,
                 Some("bridge_slave") => self.set_bridge_port(ifindex, words)?,
                 _ => {}
             }
@@ -549,7 +576,17 @@ impl Host {
         }
         let bridge = match self.devices[to].class.kind {
             "bridge" => true,
-            "bond" | "vrf" => false,
+            "vrf" if self.devices[ifindex].loopback => {
+                return Err(self.no(KernelError::EOPNOTSUPP, "Can not enslave loopback device to a VRF"));
+            }
+            "vrf" if self.devices[ifindex].class.kind == "vrf" => {
+                return Err(self.no(KernelError::EINVAL, "Can not enslave an L3 master device to a VRF"));
+            }
+            "bond" => {
+                self.check_slave(to, ifindex)?;
+                false
+            }
+            "vrf" => false,
             _ => return Err(errno(KernelError::EOPNOTSUPP)),
         };
         let device = &self.devices[ifindex];
@@ -610,6 +647,7 @@ impl Host {
             None if d.up && self.kernel == Kernel::V2_6_35 => "noqueue",
             None => "noop",
         };
+        let carried = self.counters(d);
         let lower_tso = self.lower_of(d).map(|l| l.class.tso_max_size);
         LinkView {
             ifindex,
@@ -638,6 +676,7 @@ impl Host {
                 kind: if d.loopback { String::new() } else { d.class.type_name().to_owned() },
                 data: d.data.clone(),
                 slave_kind: master.map_or_else(String::new, |m| m.class.type_name().to_owned()),
+                slave_data: master.map_or(LinkData::None, |m| m.data.clone()),
                 addr_gen_mode: d.six.conf.addr_gen_mode.name().to_owned(),
                 queues: d.queues,
                 tso_max_size: match d.class.kind {
@@ -645,8 +684,8 @@ impl Host {
                     _ => d.class.tso_max_size,
                 },
             },
-            rx: (d.counters.rx_bytes, d.counters.rx_packets, d.counters.rx_dropped),
-            tx: (d.counters.tx_bytes, d.counters.tx_packets, d.counters.tx_dropped),
+            rx: (carried.rx_bytes, carried.rx_packets, carried.rx_dropped),
+            tx: (carried.tx_bytes, carried.tx_packets, carried.tx_dropped),
             addresses: self.address_views(ifindex),
         }
     }

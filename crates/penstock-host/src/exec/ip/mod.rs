@@ -4,6 +4,7 @@
 //! `neighbour.c`, `net_namespace.c` for what is refused and how; the same of 2.6.35, which gives no sentences.
 
 mod addr;
+mod bond;
 mod bridge;
 mod link;
 mod neigh;
@@ -13,6 +14,7 @@ mod rule;
 mod tables;
 mod tunnel;
 mod tuntap;
+mod vrf;
 
 use super::{Files, Ran};
 use crate::{Host, Output};
@@ -160,6 +162,9 @@ impl Host {
             Command::TunnelShow(name, form) => self.tunnel_show(name.as_deref(), form),
             Command::Tun(request) => self.tun_request(&request, now),
             Command::TunShow(form) => Ok(self.tun_show(form)),
+            Command::VrfShow(name, form) => self.vrf_show(name.as_deref(), form),
+            Command::VrfPids(name) => self.table_of_vrf(&name, "Invalid VRF name").map(|_| String::new()),
+            Command::VrfExec(name, _) => self.vrf_exec(&name),
             Command::Netns(..) | Command::Batch(..) => Ok(String::new()),
         }
     }
@@ -168,6 +173,7 @@ impl Host {
     fn chosen_links(&self, filter: &LinkFilter) -> Result<Vec<u32>, Failure> {
         let only = filter.dev.as_deref().map(|d| self.shown_dev(d)).transpose()?;
         let master = match filter.master.as_deref() {
+            Some(name) if filter.master_is_vrf => Some(self.vrf_called(name, "Not a valid VRF name\n")?),
             Some(name) => match self.ifindex(name) {
                 Some(index) => Some(index),
                 None => {

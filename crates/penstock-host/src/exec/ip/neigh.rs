@@ -109,6 +109,11 @@ impl Host {
 
     pub(super) fn neigh_show(&mut self, f: &NeighFilter, form: Form, now: Time) -> Done {
         let only = f.dev.as_deref().map(|d| self.dev(d)).transpose()?;
+        let master = match (f.master.as_deref(), f.master_is_vrf) {
+            (None, _) => None,
+            (Some(name), true) => Some(self.vrf_called(name, "Not a valid VRF name\n")?),
+            (Some(name), false) => Some(self.dev(name)?),
+        };
         let proxy = |&(ifindex, addr): &(u32, Ipv4Addr)| NeighView {
             addr: IpAddr::V4(addr),
             dev: self.device(ifindex).filter(|_| only.is_none()).map(|d| d.name.clone()),
@@ -121,7 +126,11 @@ impl Host {
             self.proxies.iter().filter(|p| only.is_none_or(|i| i == p.0)).map(proxy).collect()
         } else {
             let all = self.neigh_chosen(f, only, f.states.unwrap_or(0xff & !0x40));
-            all.into_iter().map(|at| self.neigh_view(at, only.is_none(), now)).collect()
+            let on = |at: &u32| {
+                let ifindex = self.neigh.at(*at).ifindex;
+                master.is_none_or(|m| self.device(ifindex).is_some_and(|d| d.master == Some(m)))
+            };
+            all.into_iter().filter(on).map(|at| self.neigh_view(at, only.is_none(), now)).collect()
         };
         Ok(ip::neighbours(&views, form, self.kernel))
     }

@@ -36,6 +36,10 @@ fn six(addr: IpAddr) -> Option<Ipv6Addr> {
 
 impl Host {
     pub(super) fn route_change(&mut self, verb: RouteVerb, spec: &RouteSpec) -> Done {
+        if let Some(name) = &spec.vrf {
+            let table = self.devices[self.vrf_called(name, "Invalid VRF\n")?].vrf_table();
+            return self.route_change(verb, &RouteSpec { table, vrf: None, ..spec.clone() });
+        }
         if spec.family == Family::Inet6 {
             return self.route6_change(verb, spec);
         }
@@ -159,13 +163,13 @@ impl Host {
             route.dev = match (dev, route.scope) {
                 // What is this machine's own needs no way.
                 (Some(dev), 254) if route.via.is_none() => dev,
-                _ => self.check_way(route.via, dev, route.onlink, route.scope)?,
+                _ => self.check_way(route.table, route.via, dev, route.onlink, route.scope)?,
             };
         } else {
             for hop in &spec.nexthops {
                 let dev = hop.dev.as_deref().map(|d| self.dev(d)).transpose()?;
                 let via = hop.via.map(four);
-                let dev = self.check_way(via, dev, hop.onlink, route.scope)?;
+                let dev = self.check_way(route.table, via, dev, hop.onlink, route.scope)?;
                 route.nexthops.push(NextHop { via, dev, weight: hop.weight, onlink: hop.onlink });
             }
             if let [only] = route.nexthops.as_slice() {
@@ -174,8 +178,13 @@ impl Host {
             }
         }
         // A local route may name the address it is for.
-        let own =
-            |src: Ipv4Addr| self.is_local(src) || route.kind == RouteKind::Local && src == route.dst.addr;
+        let in_table = |src: Ipv4Addr| {
+            let found = self.fib.find_in(route.table, &Key::to(src));
+            route.table != MAIN && found.is_some_and(|r| r.kind == RouteKind::Local)
+        };
+        let own = |src: Ipv4Addr| {
+            self.is_local(src) || in_table(src) || route.kind == RouteKind::Local && src == route.dst.addr
+        };
         if route.src.is_some_and(|src| !own(src)) {
             return Err(self.no(KernelError::EINVAL, "Invalid prefsrc address"));
         }
@@ -185,6 +194,7 @@ impl Host {
     /// `fib_check_nh`: the next hop must be a neighbour. Answers its device.
     fn check_way(
         &self,
+        table: u32,
         via: Option<Ipv4Addr>,
         dev: Option<u32>,
         onlink: bool,
@@ -218,7 +228,11 @@ impl Host {
         }
         // Of the routes to a gateway only those straight to the link count.
         let key = Key { oif: dev.unwrap_or(0), ..Key::to(via) };
-        let found = self.fib.search_route(&key).ok().flatten();
+        // In the route's own table first, where that is another than main (fib_check_nh_v4_gw).
+        let key_in = self.fib.l3mdevs().update_flow(key);
+        let near = (table != MAIN && !old).then(|| self.fib.find_in(table, &key_in)).flatten();
+        let near = near.filter(|r| r.kind != RouteKind::Throw);
+        let found = near.or_else(|| self.fib.search_route(&key).ok().flatten());
         let found = found.filter(|r| r.via.is_none() && r.nexthops.is_empty());
         match found.map(|r| (r.kind, r.dev)) {
             Some((RouteKind::Unicast | RouteKind::Local, oif)) => {
@@ -437,7 +451,9 @@ impl Host {
     /// `filter_nlmsg`.
     fn route_wanted(&self, r: &Route, f: &RouteFilter, dev: Option<u32>) -> bool {
         let dst = Net { addr: IpAddr::V4(r.dst.addr), len: r.dst.len };
+        let own = matches!(r.kind, RouteKind::Local | RouteKind::Broadcast);
         (f.table == 0 || f.table == r.table)
+            && !(f.not_own && own)
             && dev.is_none_or(|d| r.dev == d)
             && f.tos.is_none_or(|t| t == r.tos)
             && f.protocol.is_none_or(|p| p == r.proto)
@@ -460,6 +476,10 @@ impl Host {
     }
 
     pub(super) fn route_show(&mut self, f: &RouteFilter, form: Form) -> Done {
+        if let Some(name) = &f.vrf {
+            let table = self.devices[self.vrf_called(name, "Invalid VRF\n")?].vrf_table().unwrap_or(0);
+            return self.route_show(&RouteFilter { table, vrf: None, not_own: true, ..f.clone() }, form);
+        }
         let dev = f.dev.as_deref().map(|d| self.dev(d)).transpose()?;
         if f.cache {
             return Ok(String::new());
@@ -497,6 +517,10 @@ impl Host {
     }
 
     pub(super) fn route_flush(&mut self, f: &RouteFilter) -> Done {
+        if let Some(name) = &f.vrf {
+            let table = self.devices[self.vrf_called(name, "Invalid VRF\n")?].vrf_table().unwrap_or(0);
+            return self.route_flush(&RouteFilter { table, vrf: None, not_own: true, ..f.clone() });
+        }
         let dev = f.dev.as_deref().map(|d| self.dev(d)).transpose()?;
         if f.cache {
             self.fib.invalidate();
@@ -554,7 +578,10 @@ impl Host {
     }
 
     pub(super) fn route_get(&mut self, q: &RouteQuestion, form: Form) -> Done {
-        let oif = q.oif.as_deref().map(|d| self.dev(d)).transpose()?;
+        let oif = match q.oif.as_deref() {
+            Some(name) if q.oif_is_vrf => Some(self.vrf_called(name, "Invalid VRF")?),
+            other => other.map(|d| self.dev(d)).transpose()?,
+        };
         let iif = q.iif.as_deref().map(|d| self.dev(d)).transpose()?;
         let filter = RouteFilter::default();
         let dst = match q.dst {
@@ -562,7 +589,8 @@ impl Host {
             IpAddr::V6(dst) => return self.route6_get(q, dst, iif, oif, form),
         };
         let from = q.from.map(four);
-        if iif.is_none() && from.is_some_and(|from| !self.is_local(from)) {
+        let known = |from: Ipv4Addr| self.is_local(from) || oif.is_some_and(|d| self.is_local_at(d, from));
+        if iif.is_none() && from.is_some_and(|from| !known(from)) {
             return Err(errno(KernelError::EINVAL));
         }
         let key = Key {
@@ -572,11 +600,13 @@ impl Host {
             mark: q.mark,
             iif: iif.unwrap_or(1),
             oif: oif.unwrap_or(0),
+            l3mdev: 0,
             ports: asked(q),
         };
         let mut hop = self.fib.search_key(&key);
         if hop.kind.is_none()
             && let Some(oif) = oif
+            && self.vrf_of(oif) == 0
         {
             // Over a device that is named, everybody is a neighbour.
             hop.kind = Some(RouteKind::Unicast);
@@ -614,7 +644,7 @@ impl Host {
             from: from.map(IpAddr::V4),
             tos: q.tos,
             via: (hop.next != dst).then_some(IpAddr::V4(hop.next)),
-            dev: self.dev_name(if local { 1 } else { hop.oif }),
+            dev: self.dev_name(self.out_device(&hop)),
             table: if old || hop.table == LOCAL { 0 } else { hop.table },
             protocol: 0,
             scope: 0,

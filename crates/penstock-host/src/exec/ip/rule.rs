@@ -34,7 +34,7 @@ impl Host {
                 Ok(String::new())
             }
             RuleVerb::Add => {
-                if spec.table.is_none() && spec.action.is_none_or(|a| a == 1) {
+                if spec.table.is_none() && !spec.l3mdev && spec.action.is_none_or(|a| a == 1) {
                     spec.table = Some(MAIN);
                 }
                 if spec.action == Some(1) {
@@ -82,6 +82,7 @@ impl Host {
 fn named(spec: &RuleSpec, rule: &Rule) -> bool {
     let r = &rule.spec;
     (!spec.not || r.not)
+        && (!spec.l3mdev || r.l3mdev)
         && spec.pref.is_none_or(|p| p == rule.pref)
         && spec.from.is_none_or(|n| r.from == Some(n) || n.len == 0 && r.from.is_none())
         && spec.to.is_none_or(|n| r.to == Some(n) || n.len == 0 && r.to.is_none())

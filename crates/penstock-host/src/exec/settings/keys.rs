@@ -46,6 +46,11 @@ pub(super) const KEYS: &[Key] = &[
     ("net.ipv4.ip_no_pmtu_disc", "0", Not("packets of TCP carry DF")),
     ("net.ipv4.ipfrag_high_thresh", "4194304", Not("fragments may take 4194304 bytes")),
     ("net.ipv4.ipfrag_time", "30", As),
+    (
+        "net.ipv4.raw_l3mdev_accept",
+        "1",
+        Not("a ping that is bound to no device hears the answers in every VRF"),
+    ),
     ("net.ipv4.route.flush", "0", Moot("what is known of routes is always that of now")),
     ("net.ipv4.tcp_adv_win_scale", "1", Moot("obsolete since Linux 6.6")),
     ("net.ipv4.tcp_allowed_congestion_control", "", As),
@@ -60,6 +65,7 @@ pub(super) const KEYS: &[Key] = &[
     ("net.ipv4.tcp_fin_timeout", "60", Moot("every program here closes its connections to the end")),
     ("net.ipv4.tcp_frto", "2", As),
     ("net.ipv4.tcp_keepalive_time", "7200", Moot("no program here asks for keepalives")),
+    ("net.ipv4.tcp_l3mdev_accept", "0", As),
     ("net.ipv4.tcp_limit_output_bytes", "1048576", As),
     ("net.ipv4.tcp_low_latency", "0", Moot("it has done nothing since Linux 4.14")),
     ("net.ipv4.tcp_max_syn_backlog", "128", Moot("servers here accept at once")),
@@ -86,6 +92,8 @@ pub(super) const KEYS: &[Key] = &[
     ("net.ipv4.tcp_tw_reuse", "2", Moot("a port is free again when its connection is over")),
     ("net.ipv4.tcp_window_scaling", "", As),
     ("net.ipv4.tcp_wmem", "4096\t16384\t4194304", As),
+    ("net.ipv4.udp_l3mdev_accept", "0", As),
+    ("net.vrf.strict_mode", "0", Not("several VRFs may have one table")),
 ];
 
 /// The keys below `net.ipv4.conf.NAME`.

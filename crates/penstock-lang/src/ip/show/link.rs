@@ -43,6 +43,8 @@ pub struct Details {
     pub data: LinkData,
     /// Kind of the master, as a port's.
     pub slave_kind: String,
+    /// What the master tells of it as its port.
+    pub slave_data: LinkData,
     /// `addrgenmode`.
     pub addr_gen_mode: String,
     /// Queues.
@@ -343,6 +345,7 @@ fn details(out: &mut Out, d: &Details, links: bool) {
         if !d.slave_kind.is_empty() {
             out.nl();
             out.string("info_slave_kind", &d.slave_kind, format_args!("    {}_slave ", d.slave_kind));
+            slave_data(out, &d.slave_data);
         }
         out.close_object();
     }
@@ -359,6 +362,15 @@ fn details(out: &mut Out, d: &Details, links: bool) {
         ("gro_max_size", 65536),
     ] {
         out.num(key, value, format_args!("{key} {value} "));
+    }
+}
+
+/// What `info_slave_data` holds.
+fn slave_data(out: &mut Out, data: &LinkData) {
+    if let LinkData::Vrf(Some(table)) = data {
+        out.open_object(Some("info_slave_data"));
+        out.num("table", table, format_args!("table {table} "));
+        out.close_object();
     }
 }
 
@@ -406,6 +418,12 @@ fn data(out: &mut Out, data: &LinkData, kind: &str) {
             out.string("mode", mode, format_args!("mode {mode} "));
             out.num("bcqueuelen", 1000, format_args!("bcqueuelen 1000 "));
             out.num("usedbcqueuelen", 1000, format_args!("usedbcqueuelen 1000 "));
+            out.close_object();
+        }
+        LinkData::Vrf(table) => {
+            out.open_object(Some("info_data"));
+            let table = table.unwrap_or(0);
+            out.num("table", table, format_args!("table {table} "));
             out.close_object();
         }
         LinkData::TunnelSet(set) => super::tunnel::data(out, set, kind),

@@ -8,12 +8,14 @@ mod link;
 mod neigh;
 mod route;
 mod tunnel;
+mod vrf;
 
 pub use addr::AddressView;
 pub use link::{Details, LinkRef, LinkView, NetnsRef, links};
 pub use neigh::{NeighView, neighbours, netns, netns_ids};
 pub use route::{NextHopView, RouteView, RuleView, routes, rules};
 pub use tunnel::tunnels;
+pub use vrf::vrfs;
 
 /// Bytes in hexadecimal with colons between.
 fn mac_text(mac: &[u8]) -> String {

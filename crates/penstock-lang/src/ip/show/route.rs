@@ -325,7 +325,9 @@ pub fn rules(views: &[RuleView], form: Form, kernel: Kernel) -> String {
                 None => {}
             }
         }
-        if let Some(table) = r.table.filter(|_| r.action.is_none()) {
+        if r.l3mdev && r.action.is_none() {
+            out.null("l3mdev", format_args!("lookup [l3mdev-table]"));
+        } else if let Some(table) = r.table.filter(|_| r.action.is_none()) {
             let table = table_name(table);
             out.string("table", &table, format_args!("lookup {table}"));
         }

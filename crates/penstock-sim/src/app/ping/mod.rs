@@ -55,6 +55,9 @@ pub(crate) struct Ping {
     label: Option<u32>,
     /// `-M`.
     pmtudisc: Option<PmtuDisc>,
+    /// `-I` with a device: its name, and its index once the socket is bound to it.
+    device: Option<String>,
+    bound: u32,
     /// `-B`, `-I` with an address: the socket is bound to its source.
     strict: bool,
     /// `-I` with an address of each family, and the one that is used.
@@ -132,6 +135,8 @@ impl Ping {
             mark: 0,
             label: None,
             pmtudisc: None,
+            device: None,
+            bound: 0,
             strict: false,
             source4: None,
             source6: None,
@@ -193,7 +198,7 @@ impl Ping {
             return;
         }
         let len = self.size + self.headers() - 14 + 8;
-        let of_route = cx.net.machines[host as usize].host.mtu_to(self.addr, now).unwrap_or(1500);
+        let of_route = cx.net.machines[host as usize].host.mtu_by(self.bound, self.addr, now).unwrap_or(1500);
         let path = self.path.filter(|&(mtu, _, until)| now < until && mtu < of_route);
         let (mtu, locked) = path.map_or((of_route, false), |(mtu, locked, _)| (mtu, locked));
         //= linux v6.12 net/ipv4/ip_output.c __ip_append_data, net/ipv6/ip6_output.c __ip6_append_data: the most without fragments
@@ -224,6 +229,7 @@ impl Ping {
             mark: self.mark,
             label: self.label.unwrap_or(0),
             from: self.source.filter(|_| self.strict),
+            bound: self.bound,
             whole,
         };
         let Err(error) = cx.net.echo_request(host, self.addr, echo, self.flow) else { return };
@@ -287,12 +293,28 @@ impl Ping {
         let four = self.addr.is_ipv4();
         // An address of the other family is nobody's business.
         self.source = if four { self.source4 } else { self.source6 };
-        let Some(source) = host.source_to(self.addr) else {
+        if let Some(device) = &self.device {
+            match host.ifindex(device) {
+                Some(ifindex) if host.device(ifindex).is_some_and(|d| d.loopback) => {
+                    return Err(format!(
+                        "ping: -I {device} is not simulated: nobody is behind it; leave it out\n"
+                    ));
+                }
+                Some(ifindex) if four => self.bound = ifindex,
+                Some(_) => {
+                    return Err(format!(
+                        "ping: -I {device} is not simulated: over IPv6 routes choose the device; name a source address with -I\n"
+                    ));
+                }
+                None => return Err(format!("ping: SO_BINDTODEVICE {device}: No such device\n")),
+            }
+        }
+        let Some(source) = host.source_by(self.bound, self.addr) else {
             let word = if old { "connect" } else { "ping: connect" };
             return Err(format!("{word}: Network is unreachable\n"));
         };
         if let IpAddr::V4(to) = self.addr
-            && host.is_broadcast(to)
+            && host.is_broadcast_to(self.bound, to)
         {
             return Err(if old {
                 "Do you want to ping broadcast? Then -b\n".to_owned()
@@ -315,7 +337,7 @@ impl Ping {
                 "ping: -t 0 is not simulated over IPv6: write 1 or more\n".to_owned()
             });
         }
-        let fits = host.mtu_to(self.addr, now).map_or(u32::MAX, |mtu| mtu.saturating_sub(48));
+        let fits = host.mtu_by(self.bound, self.addr, now).map_or(u32::MAX, |mtu| mtu.saturating_sub(48));
         if !four && self.size > fits && self.size <= 65_527 && self.pmtudisc != Some(PmtuDisc::Do) {
             return Err(format!(
                 "ping: -s {} is not simulated over IPv6: it is not cut into fragments here; write {fits} or less\n",
@@ -379,7 +401,7 @@ impl Ping {
         }
         cx.print(&text);
         let machine = &mut cx.net.machines[cx.host as usize];
-        machine.sockets.pings.retain(|&(_, app)| app != cx.app);
+        machine.sockets.pings.retain(|&(_, app, _)| app != cx.app);
         cx.net.wakes.stop_timer(self.timer);
         cx.net.wakes.stop_timer(self.exit);
         let failed = self.received == 0 || self.deadline.is_some() && self.received < self.count;
@@ -429,8 +451,17 @@ impl Program for Ping {
         if let Err(text) = self.bind(cx) {
             return stop(cx, &text);
         }
+        if let Some(device) = &self.device
+            && let host = &cx.net.machines[cx.host as usize].host
+            && let Some(IpAddr::V4(source)) = self.source
+            && !host.device(self.bound).is_some_and(|d| d.addresses.iter().any(|a| a.prefix.addr == source))
+        {
+            let text =
+                format!("ping: Warning: source address might be selected on device other than: {device}\n");
+            cx.print(&text);
+        }
         self.id = self.ident.unwrap_or_else(|| (cx.app as u16).wrapping_add(1000));
-        cx.net.machines[cx.host as usize].sockets.pings.push((self.id, cx.app));
+        cx.net.machines[cx.host as usize].sockets.pings.push((self.id, cx.app, self.bound));
         let to = cx.net.host_of(self.addr).unwrap_or(cx.host);
         let name = cx.flow_name();
         self.rng = cx.net.rng(&format!("app:{name}/{}", cx.app));
@@ -441,8 +472,9 @@ impl Program for Ping {
             self.label = Some(1 + self.rng.below(0xf_ffff));
         }
         let (target, addr, size) = (&self.target, self.addr, self.size);
-        let from = match self.source.filter(|_| self.strict) {
-            Some(source) => format!("from {source} : "),
+        let device = self.device.as_deref().unwrap_or("");
+        let from = match self.source.filter(|_| self.strict || self.device.is_some()) {
+            Some(source) => format!("from {source} {device}: "),
             None => String::new(),
         };
         let label = match self.label {

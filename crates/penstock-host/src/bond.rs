@@ -300,7 +300,7 @@ impl Host {
     pub(crate) fn queue_on_bond(&mut self, ifindex: u32, packet: Packet, cx: &mut HostCx<'_>) {
         if self.devices[ifindex].bond.as_ref().is_some_and(|b| !b.carrier) {
             // In place of its qdisc stands noop.
-            return self.queue_on_lone_veth(ifindex, packet, cx);
+            return self.queue_without_carrier(ifindex, packet, cx);
         }
         let answer = self.queue_within(ifindex, packet, MAX_DEPTH, Host::bond_run, cx);
         if let Some(answer) = answer

@@ -11,11 +11,13 @@ mod ip;
 mod modules;
 mod netfilter;
 mod nettools;
+mod objects;
 mod programs;
 mod settings;
 mod tc;
 
 pub use files::{FileError, Files, NoFiles};
+pub use objects::Loading;
 pub use programs::{PROGRAMS, Program, Reach};
 pub use settings::keys::unfollowed as unfollowed_settings;
 

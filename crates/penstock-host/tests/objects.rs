@@ -3,12 +3,15 @@
 use penstock_host::{FileError, Files, Host};
 use penstock_model::{Kernel, Time, binary};
 
-/// The objects beside this file.
+/// The objects beside this file, and that of an example.
 struct Objects;
 
 impl Files for Objects {
     fn read(&mut self, path: &str) -> Result<String, FileError> {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/objects/");
+        let folder = match path {
+            "edt.o" => concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/"),
+            _ => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/objects/"),
+        };
         match path {
             "text" => Ok("no object\n".to_owned()),
             "classic" => Ok("1,\n6 0 0\t5\n".to_owned()),
@@ -44,7 +47,12 @@ fn programs_have_the_kernel_s_ids_and_tags() {
         (4, "dscp.o", "classifier", "dscp", 16, "9c58b62e94c4745e"),
         (5, "redirect.o", "redirect", "send", 20, "b89ef332d88228c6"),
     ] {
-        check(m, &format!("tc filter add dev d0 egress pref {pref} bpf da obj {object} sec {section}"), 0, "");
+        check(
+            m,
+            &format!("tc filter add dev d0 egress pref {pref} bpf da obj {object} sec {section}"),
+            0,
+            "",
+        );
         want.push(format!(
             "filter protocol all pref {pref} bpf chain 0 \nfilter protocol all pref {pref} bpf chain 0 handle 0x1 \
              {object}:[{section}] direct-action not_in_hw id {id} name {program} tag {tag} jited \n"
@@ -91,16 +99,25 @@ fn what_tc_says_of_objects_that_are_not_what_they_should_be() {
         ("da obj port.o program nix", "object file doesn't contain prog nix\n"),
         ("da obj six.o", "object file doesn't contain sec classifier\n"),
     ] {
-        check(m, &format!("tc filter add dev d0 egress bpf {rest}"), 1, &format!("{said}Unable to load program\n"));
+        check(
+            m,
+            &format!("tc filter add dev d0 egress bpf {rest}"),
+            1,
+            &format!("{said}Unable to load program\n"),
+        );
     }
     let pinned = "Couldn't retrieve pinned program '/sys/fs/bpf/nix': No such file or directory\nUnable to parse bpf command line\n";
     check(m, "tc filter add dev d0 egress bpf da pinned /sys/fs/bpf/nix", 1, pinned);
     let action = "bad action parsing\nparse_action: bad value (5:bpf)!\nIllegal \"action\"\n";
     for (rest, said) in [
         ("obj nix.o sec classifier", "Cannot initialize ELF context!\n".to_owned()),
-        ("obj bare.o sec classifier", "libbpf: prog 'bare': BPF program load failed: Permission denied\n\
+        (
+            "obj bare.o sec classifier",
+            "libbpf: prog 'bare': BPF program load failed: Permission denied\n\
           libbpf: prog 'bare': -- BEGIN PROG LOAD LOG --\ninvalid access to packet\n-- END PROG LOAD LOG --\n\
-          libbpf: prog 'bare': failed to load: -13\nlibbpf: failed to load object 'bare.o'\n".to_owned()),
+          libbpf: prog 'bare': failed to load: -13\nlibbpf: failed to load object 'bare.o'\n"
+                .to_owned(),
+        ),
     ] {
         check(m, &format!("tc actions add action bpf {rest}"), 255, &format!("{said}{action}"));
     }

@@ -107,7 +107,10 @@ fn lend(plan: &Plan) -> Result<(), String> {
     for (path, text) in &plan.files {
         // What lies elsewhere on this machine stays as it is.
         let Some(path) = names::lent(path) else { continue };
-        let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, binary::bytes_of(text)));
+        let written = path
+            .parent()
+            .map_or(Ok(()), fs::create_dir_all)
+            .and_then(|()| fs::write(&path, binary::bytes_of(text)));
         written.map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     }
     Ok(())

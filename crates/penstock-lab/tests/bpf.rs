@@ -4,9 +4,12 @@ use penstock_lab::experiment;
 use penstock_lab::run::{Options, Outcome, run};
 use penstock_model::{Diagnostic, binary};
 
-/// The objects that `tc` tests have.
+/// The objects that the tests of `tc` have, and that of an example.
 fn object(path: &str) -> Result<String, String> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../penstock-host/tests/objects/");
+    let folder = match path {
+        "edt.o" => concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/"),
+        _ => concat!(env!("CARGO_MANIFEST_DIR"), "/../penstock-host/tests/objects/"),
+    };
     let bytes = std::fs::read(format!("{folder}{path}")).map_err(|e| e.to_string())?;
     binary::text_of(bytes).ok_or_else(|| "no object".to_owned())
 }
@@ -48,7 +51,8 @@ const DATAGRAMS: &str = "udp = true\nload = { size = 100, gap = \"1ms\" }";
 
 #[test]
 fn a_counter_in_a_map_drops_every_fourth_packet() {
-    let setup = ["tc qdisc add dev eth0 clsact", "tc filter add dev eth0 egress protocol ip bpf da obj count.o"];
+    let setup =
+        ["tc qdisc add dev eth0 clsact", "tc filter add dev eth0 egress protocol ip bpf da obj count.o"];
     let outcome = go(&text(&setup, DATAGRAMS)).unwrap_or_else(|d| panic!("{}", d[0]));
     let flow = &outcome.record.flows[0];
     let (sent, received) = (flow.sent_packets, flow.received_packets);
@@ -74,16 +78,22 @@ fn earliest_departure_times_make_a_rate() {
     assert!(outcome.record.flows[0].received_packets > 4900);
 }
 
+/// Over the first link nothing arrives; both cards of b have one address.
 #[test]
 fn a_program_sends_packets_out_of_another_device() {
     let setup = [
+        "ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:0b dev eth0 nud permanent",
         "tc qdisc add dev eth0 clsact",
         "tc filter add dev eth0 egress protocol ip bpf da obj redirect.o sec redirect",
     ];
-    let outcome = go(&text(&setup, DATAGRAMS)).unwrap_or_else(|d| panic!("{}", d[0]));
-    // They come to b by its other card, which takes none of them: their frames bear the address of the first.
-    let flow = &outcome.record.flows[0];
-    assert_eq!(flow.received_packets, 0, "{flow:?}");
+    let received = |setup: &[&str]| {
+        let cards = "setup = [\"ip link set eth0 address 02:00:00:00:00:0b\", \"ip link set eth1 address 02:00:00:00:00:0b\"]\n";
+        let text = text(setup, DATAGRAMS).replacen("[[link]]", &format!("{cards}[[link]]"), 1);
+        let text = text.replacen("rate = \"100mbit\"", "rate = \"100mbit\"\nloss = \"100%\"", 1);
+        go(&text).unwrap_or_else(|d| panic!("{}", d[0])).record.flows[0].received_packets
+    };
+    assert_eq!(received(&setup[..1]), 0);
+    assert!(received(&setup) > 1990);
 }
 
 #[test]
@@ -97,4 +107,16 @@ fn what_is_not_simulated_is_refused_by_name() {
     let setup = ["tc qdisc add dev eth0 clsact", "tc filter add dev eth0 egress bpf da obj nix.o"];
     let faults = go(&text(&setup, DATAGRAMS)).map(drop).unwrap_err();
     assert!(faults[0].message.contains("Cannot initialize ELF context!"), "{}", faults[0]);
+}
+
+#[test]
+fn the_example_s_expectations_are_met() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/edt.toml");
+    let read = experiment::load(&file).unwrap_or_else(|d| panic!("{}", d[0]));
+    let outcome = run(&read, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} });
+    let record = outcome.unwrap_or_else(|d| panic!("{}", d[0])).record;
+    assert_eq!(record.expects.len(), 4);
+    for expect in &record.expects {
+        assert!(expect.ok, "{} {}: {:?}", expect.what, expect.value, expect.measured);
+    }
 }

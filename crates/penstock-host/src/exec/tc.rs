@@ -180,7 +180,8 @@ impl Host {
     /// A command that shows, on a machine that stays as it is; nothing for any other.
     pub(crate) fn tc_read(&self, words: &[Word], now: Time) -> Ran {
         let device = |name: &str| self.tc_link(name);
-        let parsed = tc::parse_in(words, &Env { kernel: self.kernel, device: &device, objects: &tc::NoObjects });
+        let parsed =
+            tc::parse_in(words, &Env { kernel: self.kernel, device: &device, objects: &tc::NoObjects });
         match parsed.as_deref() {
             Ok([Command::ShowQdisc(show)]) => self.tc_show(show, now, Host::show_qdiscs),
             Ok([Command::ShowClass(show)]) => self.tc_show(show, now, Host::show_classes),

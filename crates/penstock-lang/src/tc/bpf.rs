@@ -128,7 +128,9 @@ pub fn load(args: &Args, wanted: &Wanted, o: &mut Options) -> Result<(), String>
 /// What is said to do about an object that is not there, or not taken.
 pub fn help(said: &str) -> &'static str {
     match said.starts_with("Cannot initialize") {
-        true => "there is no such file here, or it is no object of eBPF; a classic program is given as bytecode",
+        true => {
+            "there is no such file here, or it is no object of eBPF; a classic program is given as bytecode"
+        }
         false => "readelf -S lists an object's sections; docs/kinds/bpf.md says what programs may do here",
     }
 }

@@ -33,8 +33,9 @@ const INGRESS: u64 = 1;
 const TAGS: [u16; 2] = [0x8100, 0x88a8];
 /// Most bytes whose sums `csum_diff` compares (`MAX_BPF_STACK`).
 const DIFF_MAX: u64 = 512;
-/// Jiffies a second, and what they begin at.
+/// A jiffy at 250 a second, ns, and what a machine begins to count them at (`INITIAL_JIFFIES`).
 const NS_A_JIFFY: i64 = 4_000_000;
+const INITIAL_JIFFIES: i64 = 4_294_892_296;
 
 impl Vm<'_, '_> {
     /// Calls the helper with this number.
@@ -61,13 +62,19 @@ impl Vm<'_, '_> {
             28 => self.csum_diff((a, b), (c, d), e as u32)?,
             32 => self.change_type(b as u32),
             34 => self.hash(),
-            39 => if b as u32 <= self.skb.len { 0 } else { ENOMEM },
+            39 => {
+                if b as u32 <= self.skb.len {
+                    0
+                } else {
+                    ENOMEM
+                }
+            }
             40 => ENOTSUPP,
             41 => self.set_hash(0),
             48 => self.set_hash(b as u32),
             68 => self.load_relative(b as u32, c, d as u32, e as u32)?,
             97 => self.set_ce(),
-            118 => self.lent.now.as_ns() / NS_A_JIFFY,
+            118 => INITIAL_JIFFIES + self.lent.now.as_ns() / NS_A_JIFFY,
             192 => self.set_tstamp(b, c as u32),
             _ => return Err(Fault::Refused("invalid func")),
         };
@@ -116,7 +123,11 @@ impl Vm<'_, '_> {
     /// `bpf_skb_event_output`: nobody listens.
     fn event(&mut self, map: u64) -> Result<i64, Fault> {
         let map = self.map(map)?;
-        if self.maps[map].is_events() { Ok(ENOENT) } else { Err(Fault::Refused("cannot pass map_type into func bpf_perf_event_output#25")) }
+        if self.maps[map].is_events() {
+            Ok(ENOENT)
+        } else {
+            Err(Fault::Refused("cannot pass map_type into func bpf_perf_event_output#25"))
+        }
     }
 
     fn store_bytes(&mut self, at: u32, from: u64, len: u32, flags: u64) -> Result<i64, Fault> {
@@ -327,7 +338,6 @@ fn fold(mut sum: u64) -> u16 {
     }
     sum as u16
 }
-
 
 #[cfg(test)]
 mod tests {

@@ -62,7 +62,13 @@ fn word(skb: &Skb, at: u32) -> Result<u32, NoField> {
         24 => tci.into(),
         28 => be16(tpid),
         32 => skb.priority,
-        36 => if ingress { skb.tc.dev } else { skb.iif },
+        36 => {
+            if ingress {
+                skb.tc.dev
+            } else {
+                skb.iif
+            }
+        }
         40 => skb.tc.dev,
         44 => skb.tc.index.into(),
         68 => rare.hash,

@@ -160,7 +160,10 @@ pub(super) fn find(id: i32) -> Option<&'static Helper> {
 
 /// The licences that count as GPL (`license_is_gpl_compatible`).
 pub(super) fn is_gpl(license: &str) -> bool {
-    matches!(license, "GPL" | "GPL v2" | "GPL and additional rights" | "Dual BSD/GPL" | "Dual MIT/GPL" | "Dual MPL/GPL")
+    matches!(
+        license,
+        "GPL" | "GPL v2" | "GPL and additional rights" | "Dual BSD/GPL" | "Dual MIT/GPL" | "Dual MPL/GPL"
+    )
 }
 
 #[cfg(test)]

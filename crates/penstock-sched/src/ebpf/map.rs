@@ -19,7 +19,7 @@ const F_LOCK: u64 = 4;
 /// Largest key of a hash table, bytes (`MAX_BPF_STACK`).
 pub(super) const KEY_MAX: usize = 512;
 /// Most bytes that the values of one map may take here.
-const VALUES_MAX: u64 = 1 << 30;
+const VALUES_MAX: u64 = 1 << 28;
 /// No element.
 const NONE: u32 = u32::MAX;
 
@@ -60,7 +60,7 @@ pub(super) enum NoMap {
 }
 
 impl Map {
-    /// `map_create` with the options of [`penstock_lang::tc::object`](../../penstock_lang/tc/object/index.html).
+    /// `map_create`.
     pub fn new(o: &Options) -> Result<Map, NoMap> {
         let n = |name| o.u32(name).unwrap_or(0);
         let (key, value, max) = (n("key_size"), n("value_size"), n("max_entries"));
@@ -90,7 +90,7 @@ impl Map {
         let room = u64::from(stride) * u64::from(max);
         let kept = matches!(index, Index::Array | Index::Hash(_) | Index::Lpm(..));
         if kept && room > VALUES_MAX {
-            return Err(NoMap::Missing("bpf with a map of more than 1 GiB"));
+            return Err(NoMap::Missing("bpf with a map of more than 256 MiB"));
         }
         let mut values = o.bytes("data").map(<[u8]>::to_vec).unwrap_or_default();
         if matches!(index, Index::Array) {
@@ -298,7 +298,9 @@ impl Table {
     }
     /// The chain of a key (FNV-1a).
     fn chain(&self, key: &[u8]) -> usize {
-        let hash = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3));
+        let hash = key
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3));
         (hash ^ hash >> 32) as usize & (self.chains.len() - 1)
     }
     fn find(&self, key: &[u8]) -> Option<u32> {
@@ -432,7 +434,10 @@ mod tests {
         assert_eq!(m.update(&[1, 0], &[7; 3], 3), EINVAL);
         assert_eq!((read(&mut m, &[1, 0]), read(&mut m, &[3, 0])), (Some(9), None));
         assert_eq!([m.delete(&[1, 0]), m.delete(&[1, 0]), m.update(&[3, 0], &[7; 3], 0)], [0, ENOENT, 0]);
-        assert_eq!((read(&mut m, &[1, 0]), read(&mut m, &[2, 0]), read(&mut m, &[3, 0])), (None, Some(8), Some(7)));
+        assert_eq!(
+            (read(&mut m, &[1, 0]), read(&mut m, &[2, 0]), read(&mut m, &[3, 0])),
+            (None, Some(8), Some(7))
+        );
     }
 
     #[test]
@@ -455,7 +460,10 @@ mod tests {
             assert_eq!(m.update(&key(len, net), &[value], 0), 0);
         }
         let of = |m: &mut Map, a| read(m, &key(32, a));
-        assert_eq!([[10, 1, 2, 9], [10, 1, 4, 9], [9, 9, 9, 9]].map(|a| of(&mut m, a)), [Some(3), Some(2), Some(1)]);
+        assert_eq!(
+            [[10, 1, 2, 9], [10, 1, 4, 9], [9, 9, 9, 9]].map(|a| of(&mut m, a)),
+            [Some(3), Some(2), Some(1)]
+        );
         assert_eq!(read(&mut m, &key(16, [10, 1, 2, 0])), Some(2), "no prefix longer than what is asked");
         assert_eq!([m.delete(&key(23, [10, 1, 2, 0])), m.delete(&key(23, [10, 1, 2, 0]))], [0, ENOENT]);
         assert_eq!((of(&mut m, [10, 1, 2, 9]), m.update(&key(33, [0; 4]), &[1], 0)), (Some(2), EINVAL));
@@ -482,7 +490,8 @@ mod tests {
         for n in 0..5000u32 {
             assert_eq!(m.update(&n.to_be_bytes(), &n.to_le_bytes(), 0), 0);
         }
-        let found = |m: &mut Map, n: u32| m.lookup(&n.to_be_bytes()).map(|at| m.values()[at..at + 4].to_vec());
+        let found =
+            |m: &mut Map, n: u32| m.lookup(&n.to_be_bytes()).map(|at| m.values()[at..at + 4].to_vec());
         assert!((0..5000u32).all(|n| found(&mut m, n) == Some(n.to_le_bytes().to_vec())));
     }
 

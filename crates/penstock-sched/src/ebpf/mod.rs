@@ -76,6 +76,11 @@ pub struct Answer {
     pub classid: u16,
 }
 
+/// The helpers that programs may call on Linux and that are not simulated, by name.
+pub fn missing_helpers() -> impl Iterator<Item = &'static str> {
+    helper::HELPERS.iter().filter(|h| h.missing.is_some()).map(|h| h.name)
+}
+
 /// Whether options name a program as an object.
 pub fn is_object(options: &Options) -> bool {
     options.has("object")

@@ -52,18 +52,29 @@ fn arithmetic_is_that_of_rfc_9669() {
     assert_eq!(both(0x30, 1, -8, 3), (-2i32 as u32, -2i32 as u32));
     assert_eq!(both(0x90, 1, -8, 3), (-2i32 as u32, -2i32 as u32));
     assert_eq!(both(0xc0, 0, -8, 1), (-4i32 as u32, -4i32 as u32));
-    assert_eq!((both(0x60, 0, 1, 33), both(0x70, 0, 4, 33)), ((0, 2), (0, 2)), "shifts count modulo the width");
-    assert_eq!((both(0xb0, 8, 0, 0x80), both(0xb0, 16, 0, 0x8000)), ((0xffff_ff80, 0xffff_ff80), (0xffff_8000, 0xffff_8000)));
+    assert_eq!(
+        (both(0x60, 0, 1, 33), both(0x70, 0, 4, 33)),
+        ((0, 2), (0, 2)),
+        "shifts count modulo the width"
+    );
+    assert_eq!(
+        (both(0xb0, 8, 0, 0x80), both(0xb0, 16, 0, 0x8000)),
+        ((0xffff_ff80, 0xffff_ff80), (0xffff_8000, 0xffff_8000))
+    );
     // The order of bytes: to the wire's, to this machine's, swapped.
     let end = |code: u8, bits: i32| answer(&[(0xb7, 0, 0, 0, 0x1234_5678), (code, 0, 0, 0, bits), RETURN]);
-    assert_eq!([end(0xdc, 16), end(0xdc, 32), end(0xd4, 16), end(0xd7, 32)], [0x7856, 0x7856_3412, 0x5678, 0x7856_3412]);
+    assert_eq!(
+        [end(0xdc, 16), end(0xdc, 32), end(0xd4, 16), end(0xd7, 32)],
+        [0x7856, 0x7856_3412, 0x5678, 0x7856_3412]
+    );
 }
 
 #[test]
 fn jumps_compare_as_they_say() {
     // `r0 = 1; if r1 OP imm goto out; r0 = 0; out: return`.
     let taken = |code: u8, a: i32, imm: i32| {
-        answer(&[(0xb7, 1, 0, 0, a), (0xb7, 0, 0, 0, 1), (code, 1, 0, 1, imm), (0xb7, 0, 0, 0, 0), RETURN]) == 1
+        answer(&[(0xb7, 1, 0, 0, a), (0xb7, 0, 0, 0, 1), (code, 1, 0, 1, imm), (0xb7, 0, 0, 0, 0), RETURN])
+            == 1
     };
     // A constant is extended with its sign: -1 is the largest number.
     assert!(taken(0x15, -1, -1) && taken(0x25, -1, 5) && !taken(0x65, -1, 5) && taken(0xc5, -1, 5));
@@ -87,7 +98,10 @@ fn headers_are_read_directly() {
     assert_eq!(answer(&code).to_be(), 0x0a00_0002);
     // Without the question it is refused.
     let bare = [(0x61, 2, 1, 76, 0), (0x61, 0, 2, 30, 0), RETURN];
-    assert_eq!(load(&bare, Vec::new()).map(drop), Err(Refusal::new(KernelError::EACCES, "invalid access to packet")));
+    assert_eq!(
+        load(&bare, Vec::new()).map(drop),
+        Err(Refusal::new(KernelError::EACCES, "invalid access to packet"))
+    );
     // The old loads ask by themselves.
     let old = |at| answer(&[(0xbf, 6, 1, 0, 0), (0x20, 0, 0, 0, at), RETURN]);
     assert_eq!([old(30), old(-0x10_0000 + 16), old(97)], [0x0a00_0002, 0x0a00_0002, 0]);
@@ -217,7 +231,10 @@ fn a_program_that_calls_itself_does_so_33_times() {
 fn helpers_that_are_not_here_are_named() {
     let code = [(0xb7, 2, 0, 0, 0), (0xb7, 3, 0, 0, 0), (0xb7, 4, 0, 0, 0), (0x85, 0, 0, 0, 69), RETURN];
     assert_eq!(load(&code, Vec::new()).unwrap().missing(), Some("bpf with the helper fib_lookup"));
-    assert_eq!(load(&[(0xb7, 0, 0, 0, 0), RETURN], vec![map(27, 0, 0, 4096)]).unwrap().missing(), Some("bpf with a ring buffer"));
+    assert_eq!(
+        load(&[(0xb7, 0, 0, 0, 0), RETURN], vec![map(27, 0, 0, 4096)]).unwrap().missing(),
+        Some("bpf with a ring buffer")
+    );
 }
 
 #[test]
@@ -262,6 +279,51 @@ fn time_marks_and_tags() {
         h.tos = 2;
     }
     assert_eq!(run_on(&program, &mut skb), 1);
-    assert_eq!((skb.sender.departs, skb.tos(), skb.rare().vlan), (Time::from_ns(6_000), 3, Some((0x8100, 5))));
+    assert_eq!(
+        (skb.sender.departs, skb.tos(), skb.rare().vlan),
+        (Time::from_ns(6_000), 3, Some((0x8100, 5)))
+    );
     assert!(!skb.tc.bad_checksum && !skb.tc.damaged);
+}
+
+/// The program of an object beside the tests of `tc`.
+fn object_of(name: &str) -> Program {
+    let path = format!("{}/../penstock-host/tests/objects/{name}", env!("CARGO_MANIFEST_DIR"));
+    let section = "classifier".to_owned();
+    let wanted = penstock_lang::tc::object::Wanted { path: name.to_owned(), section, program: None };
+    let loaded = penstock_lang::tc::object::load(&std::fs::read(path).unwrap(), &wanted).unwrap();
+    Program::load(&Options::new().with("object", loaded), Kernel::V6_12).unwrap()
+}
+
+/// As linux 6.18.44 answered to the same frame (`BPF_PROG_TEST_RUN`): both checksums hold afterwards.
+#[test]
+fn addresses_are_translated_with_their_checksums() {
+    use penstock_packet::headers::{Ipv4, Tcp, ipproto};
+    use penstock_packet::{L4, Skb};
+    let (src, dst) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+    let l3 = L3::Ipv4(Ipv4 { src, dst, tos: 0, ttl: 64, protocol: ipproto::TCP, id: 1, frag_off: 0x4000 });
+    let mut skb = Skb::new(74, l3, L4::Tcp(Tcp { sport: 1000, dport: 80, ..Tcp::default() }));
+    assert_eq!(run_on(&object_of("nat.o"), &mut skb), 64);
+    let L3::Ipv4(h) = skb.l3 else { panic!("{:?}", skb.l3) };
+    assert_eq!((h.dst.octets(), skb.tc.bad_checksum, skb.tc.damaged), ([10, 0, 0, 9], false, false));
+    assert!(matches!(skb.l4, L4::Tcp(t) if t.dport == 8080), "{:?}", skb.l4);
+}
+
+/// As linux 6.18.44 answered: TCP to the ports 80, 81, UDP to 53; and the fourth of four.
+#[test]
+fn verdicts_are_the_kernel_s() {
+    use penstock_packet::headers::{Ipv4, Tcp, ipproto};
+    use penstock_packet::{L4, Skb};
+    let tcp = |dport| {
+        let (src, dst) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+        let l3 = L3::Ipv4(Ipv4 { src, dst, tos: 0xb8, ttl: 64, protocol: ipproto::TCP, id: 1, frag_off: 0 });
+        Skb::new(54, l3, L4::Tcp(Tcp { sport: 1000, dport, ..Tcp::default() }))
+    };
+    let port = object_of("port.o");
+    assert_eq!([80, 81].map(|dport| run_on(&port, &mut tcp(dport))), [65552, 65568]);
+    assert_eq!(run_on(&port, &mut packet(0, 100)), 0);
+    let count = object_of("count.o");
+    assert_eq!([0; 5].map(|_| run_on(&count, &mut tcp(80))), [0, 0, 0, 2, 0]);
+    let mut marked = tcp(80);
+    assert_eq!((run_on(&object_of("dscp.o"), &mut marked), marked.mark), (0, 46));
 }

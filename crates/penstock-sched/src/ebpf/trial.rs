@@ -53,7 +53,8 @@ pub(super) fn run(program: &Program) -> Result<(), Refusal> {
             match go(&program.code, &mut maps, &mut stack, &mut skb, 0, &mut lent) {
                 Ok(_) | Err(Fault::Missing(_)) => {}
                 Err(Fault::Refused(log)) => {
-                    let errno = if log.contains("too large") { KernelError::E2BIG } else { KernelError::EACCES };
+                    let errno =
+                        if log.contains("too large") { KernelError::E2BIG } else { KernelError::EACCES };
                     return Err(Refusal::new(errno, log));
                 }
             }

@@ -6,8 +6,8 @@
 
 use super::helper;
 use super::insn::{
-    ABS, ALU, ALU64, ATOMIC, CALL, CMPXCHG, EXIT, FETCH, IND, Insn, JA, JA32, JMP, JMP32, LD, LD_IMM64, LDX, MEM,
-    MEMSX, PSEUDO_CALL, PSEUDO_MAP_FD, PSEUDO_MAP_VALUE, ST, STX, XCHG,
+    ABS, ALU, ALU64, ATOMIC, CALL, CMPXCHG, EXIT, FETCH, IND, Insn, JA, JA32, JMP, JMP32, LD, LD_IMM64, LDX,
+    MEM, MEMSX, PSEUDO_CALL, PSEUDO_MAP_FD, PSEUDO_MAP_VALUE, ST, STX, XCHG,
 };
 use penstock_model::KernelError;
 
@@ -98,7 +98,10 @@ fn form(insn: Insn, at: usize, code: &[Insn], maps: usize) -> Result<(), Refusal
         STX if insn.code & 0xe0 == ATOMIC && matches!(insn.width(), 4 | 8) => {
             let plain = matches!(insn.imm & !FETCH, 0x00 | 0x40 | 0x50 | 0xa0);
             if !plain && !matches!(insn.imm, XCHG | CMPXCHG) {
-                return Err(Refusal::invalid(format!("BPF_ATOMIC uses invalid atomic opcode {:02x}", insn.imm)));
+                return Err(Refusal::invalid(format!(
+                    "BPF_ATOMIC uses invalid atomic opcode {:02x}",
+                    insn.imm
+                )));
             }
         }
         LD if insn.code == LD_IMM64 => {
@@ -108,7 +111,10 @@ fn form(insn: Insn, at: usize, code: &[Insn], maps: usize) -> Result<(), Refusal
             }
             let map = matches!(insn.src, PSEUDO_MAP_FD | PSEUDO_MAP_VALUE);
             if map && usize::try_from(insn.imm).is_ok_and(|n| n >= maps) {
-                return Err(Refusal::new(KernelError::EBADF, format!("fd {} is not pointing to valid bpf_map", insn.imm)));
+                return Err(Refusal::new(
+                    KernelError::EBADF,
+                    format!("fd {} is not pointing to valid bpf_map", insn.imm),
+                ));
             }
         }
         LD if matches!(insn.code & 0xe0, ABS | IND) && insn.width() != 8 => {}
@@ -122,7 +128,8 @@ fn form(insn: Insn, at: usize, code: &[Insn], maps: usize) -> Result<(), Refusal
                 return unknown();
             }
             let to = insn.jump().map(|by| at as i64 + 1 + by);
-            let call = (insn.code == CALL && insn.src == PSEUDO_CALL).then(|| at as i64 + 1 + i64::from(insn.imm));
+            let call =
+                (insn.code == CALL && insn.src == PSEUDO_CALL).then(|| at as i64 + 1 + i64::from(insn.imm));
             let inside = |to: i64| usize::try_from(to).is_ok_and(|to| to < code.len());
             if let Some(to) = to.or(call).filter(|&to| !inside(to)) {
                 return Err(Refusal::invalid(format!("jump out of range from insn {at} to {to}")));
@@ -294,7 +301,10 @@ mod tests {
         refused(&[zero, insn(0x37, 0, 0, 0, 0), RETURN], "div by zero");
         refused(&[zero, insn(0x64, 0, 0, 0, 32), RETURN], "invalid shift 32");
         refused(&[zero, insn(0xff, 0, 0, 0, 0), RETURN], "unknown opcode ff");
-        refused(&[insn(LD_IMM64, 1, 1, 0, 3), insn(0, 0, 0, 0, 0), zero, RETURN], "fd 3 is not pointing to valid bpf_map");
+        refused(
+            &[insn(LD_IMM64, 1, 1, 0, 3), insn(0, 0, 0, 0, 0), zero, RETURN],
+            "fd 3 is not pointing to valid bpf_map",
+        );
         // A register that only one of two ways fills.
         refused(&[insn(0x15, 1, 0, 1, 0), insn(0xb7, 0, 0, 0, 1), RETURN], "R0 !read_ok");
         // What a call leaves of its arguments.

@@ -7,8 +7,8 @@
 
 use super::ctx::{self, NoField};
 use super::insn::{
-    ABS, ALU, ALU64, ATOMIC, CALL, CMPXCHG, EXIT, FETCH, Insn, JA, JA32, JMP, LD, LD_IMM64, LDX, MEMSX, PSEUDO_CALL,
-    PSEUDO_MAP_FD, PSEUDO_MAP_VALUE, ST, STX, XCHG,
+    ABS, ALU, ALU64, ATOMIC, CALL, CMPXCHG, EXIT, FETCH, Insn, JA, JA32, JMP, LD, LD_IMM64, LDX, MEMSX,
+    PSEUDO_CALL, PSEUDO_MAP_FD, PSEUDO_MAP_VALUE, ST, STX, XCHG,
 };
 use super::map::Map;
 use crate::act::Sent;
@@ -88,8 +88,19 @@ impl<'a, 'b> Vm<'a, 'b> {
         classid: u16,
     ) -> Vm<'a, 'b> {
         let (bytes, known) = ([0; HEADER_MAX], 0);
-        let mut vm =
-            Vm { code, maps, stack, skb, lent, bytes, known, dirty: false, cb: [0; 20], classid, regs: [0; 11] };
+        let mut vm = Vm {
+            code,
+            maps,
+            stack,
+            skb,
+            lent,
+            bytes,
+            known,
+            dirty: false,
+            cb: [0; 20],
+            classid,
+            regs: [0; 11],
+        };
         vm.look();
         vm
     }
@@ -342,7 +353,11 @@ impl<'a, 'b> Vm<'a, 'b> {
     /// The map that a pointer names.
     pub fn map(&self, pointer: u64) -> Result<usize, Fault> {
         let at = ((pointer >> 32) as u32).wrapping_sub(MAPS) as usize;
-        if at < self.maps.len() && pointer as u32 == 0 { Ok(at) } else { Err(Fault::Refused("R1 type=scalar expected=map_ptr")) }
+        if at < self.maps.len() && pointer as u32 == 0 {
+            Ok(at)
+        } else {
+            Err(Fault::Refused("R1 type=scalar expected=map_ptr"))
+        }
     }
     /// A pointer to the value of a map that begins so far within its values.
     pub fn value(map: usize, at: usize) -> u64 {
@@ -395,7 +410,7 @@ impl<'a, 'b> Vm<'a, 'b> {
 
     /// Bytes from memory that programs may read.
     pub fn read(&self, at: u64, out: &mut [u8]) -> Result<(), Fault> {
-        let (region, offset) = ((at >> 32) as u32, at as u32 as usize);
+        let (region, offset) = place(at)?;
         let end = offset + out.len();
         match region {
             STACKS => out.copy_from_slice(self.stack.get(offset..end).ok_or(STACK_FAULT)?),
@@ -417,7 +432,7 @@ impl<'a, 'b> Vm<'a, 'b> {
     }
     /// Bytes to memory that programs may write.
     pub fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), Fault> {
-        let (region, offset) = ((at >> 32) as u32, at as u32 as usize);
+        let (region, offset) = place(at)?;
         match region {
             STACKS => {
                 let place = self.stack.get_mut(offset..offset + bytes.len()).ok_or(STACK_FAULT)?;
@@ -472,6 +487,15 @@ fn no_field(why: NoField) -> Fault {
 fn within(range: &std::ops::Range<u32>, at: u32, width: u32) -> Option<std::ops::Range<usize>> {
     let fits = at >= range.start && at + width <= range.end && at.is_multiple_of(width);
     fits.then(|| (at - range.start) as usize..(at - range.start + width) as usize)
+}
+
+/// The parts of an address; nothing is so far into a region that it could not be counted in 32 bits.
+fn place(at: u64) -> Result<(u32, usize), Fault> {
+    let offset = at as u32;
+    if offset > i32::MAX as u32 {
+        return Err(Fault::Refused("invalid mem access 'scalar'"));
+    }
+    Ok(((at >> 32) as u32, offset as usize))
 }
 
 /// The top of the stack of a function so deep within others.

@@ -8,8 +8,8 @@ use crate::show::Out;
 use crate::tc::Failure;
 use crate::tc::args::{Args, matches};
 use crate::tc::bpf::{help, load, of_file, print_object, print_ops, program, wanted};
-use crate::tc::object::{CLASSIFIER, Wanted};
 use crate::tc::kinds::{helped, what_is, word};
+use crate::tc::object::{CLASSIFIER, Wanted};
 use penstock_model::rtnetlink::FilterDump;
 use penstock_model::{Options, Value};
 

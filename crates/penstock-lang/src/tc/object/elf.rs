@@ -64,7 +64,8 @@ impl<'a> Elf<'a> {
         }
         let mut elf = Elf { sections: Vec::new(), symbols: Vec::new() };
         for section in file.sections() {
-            let mut read = Section { name: section.name().unwrap_or_default().to_owned(), ..Section::default() };
+            let mut read =
+                Section { name: section.name().unwrap_or_default().to_owned(), ..Section::default() };
             (read.data, read.size) = (section.data().map_err(unable)?, section.size());
             if let SectionFlags::Elf { sh_type, sh_flags } = section.flags() {
                 read.progbits = sh_type == SHT_PROGBITS;

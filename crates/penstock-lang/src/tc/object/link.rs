@@ -21,6 +21,9 @@ const RDONLY_PROG: u32 = 0x80;
 /// `BPF_MAP_TYPE_PROG_ARRAY`.
 const PROG_ARRAY: u32 = 3;
 
+/// Most functions of a program (`BPF_MAX_SUBPROGS`).
+const FUNCTIONS_MAX: usize = 256;
+
 /// A function of the file.
 #[derive(Clone, Debug)]
 struct Function {
@@ -67,7 +70,9 @@ impl<'a> Object<'a> {
             lacks: None,
         };
         if elf.section("maps").is_some() {
-            return Err("elf: legacy map definitions in 'maps' section are not supported by libbpf v1.0+".to_owned());
+            return Err(
+                "elf: legacy map definitions in 'maps' section are not supported by libbpf v1.0+".to_owned()
+            );
         }
         object.find_functions()?;
         object.find_maps()?;
@@ -87,7 +92,10 @@ impl<'a> Object<'a> {
                 let (start, len) = (symbol.value as usize, symbol.size as usize);
                 let whole = start % INSN == 0 && len % INSN == 0 && len > 0;
                 if !whole || start.checked_add(len).is_none_or(|end| end > section.data.len()) {
-                    return Err(format!("sec '{}': program at offset {start} crosses section boundary", section.name));
+                    return Err(format!(
+                        "sec '{}': program at offset {start} crosses section boundary",
+                        section.name
+                    ));
                 }
                 if symbol.local && section.name != ".text" {
                     return Err(format!(
@@ -195,14 +203,19 @@ impl<'a> Object<'a> {
         let mut slots = Vec::new();
         for relocation in &self.elf.sections[section].relocations {
             let target = self.elf.symbols.get(relocation.symbol).and_then(|s| self.function_at(s, 0));
-            let (Some(target), Some(behind)) = (target, relocation.offset.checked_sub(start)) else { continue };
+            let (Some(target), Some(behind)) = (target, relocation.offset.checked_sub(start)) else {
+                continue;
+            };
             let index = behind / 8;
             if index >= u64::from(map.max_entries) {
                 continue;
             }
             if target != entry {
                 let other = &self.functions[target].name;
-                return Err(format!("map '{}': failed to initialize slot [{index}] to prog '{other}' fd=-2: -9", map.name));
+                return Err(format!(
+                    "map '{}': failed to initialize slot [{index}] to prog '{other}' fd=-2: -9",
+                    map.name
+                ));
             }
             slots.push(Options::new().with("index", index as u32));
         }
@@ -226,6 +239,9 @@ impl<'a> Object<'a> {
     ) -> Result<usize, String> {
         let Function { section, start, len, .. } = self.functions[function];
         let name = self.functions[entry].name.clone();
+        if placed.len() >= FUNCTIONS_MAX {
+            return Err(format!("prog '{name}': too many subprograms"));
+        }
         let base = out.len();
         placed.push((function, base));
         out.extend_from_slice(&self.elf.sections[section].data[start..start + len]);
@@ -259,7 +275,9 @@ impl<'a> Object<'a> {
                         self.function_at(&symbol, ((start + at) / INSN) as i64 + imm + 1)
                     }
                 };
-                let called = called.ok_or_else(|| format!("prog '{name}': no .text section found yet sub-program call exists"))?;
+                let called = called.ok_or_else(|| {
+                    format!("prog '{name}': no .text section found yet sub-program call exists")
+                })?;
                 let target = match placed.iter().find(|(f, _)| *f == called) {
                     Some((_, target)) => *target,
                     None => self.append(entry, called, out, placed)?,
@@ -268,7 +286,10 @@ impl<'a> Object<'a> {
                 put(out, place + 4, distance as u32);
             } else if let Some(relocation) = relocation {
                 let wide = if relocation.wide { 1 } else { 10 };
-                return Err(format!("prog '{name}': invalid relo for insns[{}].code 0x{code:x} (type {wide})", at / INSN));
+                return Err(format!(
+                    "prog '{name}': invalid relo for insns[{}].code 0x{code:x} (type {wide})",
+                    at / INSN
+                ));
             }
             at += if code == LD_IMM64 { 2 * INSN } else { INSN };
         }
@@ -292,8 +313,14 @@ impl<'a> Object<'a> {
             put(out, place + INSN + 4, second);
         };
         if Some(section) == self.maps_section {
-            let map = self.maps.iter().position(|h| h.section.is_none() && u64::from(h.map.offset) == symbol.value);
-            let map = map.ok_or_else(|| format!("prog '{name}': map relo failed to find map for section '.maps', off {}", symbol.value))?;
+            let map =
+                self.maps.iter().position(|h| h.section.is_none() && u64::from(h.map.offset) == symbol.value);
+            let map = map.ok_or_else(|| {
+                format!(
+                    "prog '{name}': map relo failed to find map for section '.maps', off {}",
+                    symbol.value
+                )
+            })?;
             set(out, PSEUDO_MAP_FD, map as u32, 0);
             return Ok(());
         }

@@ -63,7 +63,7 @@ fn a_counter_in_a_map_drops_every_fourth_packet() {
 #[test]
 fn earliest_departure_times_make_a_rate() {
     let setup = [
-        "tc qdisc replace dev eth0 root fq",
+        "tc qdisc replace dev eth0 root fq limit 20000 flow_limit 20000",
         "tc qdisc add dev eth0 clsact",
         "tc filter add dev eth0 egress bpf da obj edt.o sec edt",
     ];

@@ -59,6 +59,13 @@ pub(crate) fn loads_code(words: &[String]) -> bool {
     })
 }
 
+/// The object that a command loads.
+pub(crate) fn object(words: &[String]) -> Option<&str> {
+    let bpf = words.iter().position(|w| w == "bpf")?;
+    let at = words[bpf..].iter().position(|w| matches!(w.as_str(), "obj" | "object-file" | "object"))?;
+    words.get(bpf + at + 1).map(String::as_str)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,6 +108,8 @@ mod tests {
         ] {
             assert!(loads_code(&words(line)), "{line}");
         }
+        assert_eq!(object(&words("tc filter add dev eth0 egress bpf da obj x.o sec y")), Some("x.o"));
+        assert_eq!(object(&words("tc filter add dev eth0 egress bpf da pinned /sys/fs/bpf/x")), None);
         assert!(!loads_code(&words("tc filter add dev eth0 parent 1: bpf bytecode 1,6_0_0_0 flowid 1:1")));
     }
 }

@@ -6,7 +6,7 @@ use crate::facts::{Class, Device, Qdisc, Step, What};
 use crate::filters::Filters;
 use crate::names::{added, deleted, is_name, named};
 use crate::unknown::{Guessed, settled};
-use penstock_host::{Files, Host, NoFiles, Output};
+use penstock_host::{Files, Host, Loading, Output};
 use penstock_lang::iptables;
 use penstock_lang::tc::{self, Command, Env, batch};
 use penstock_lang::token::Line;
@@ -162,7 +162,7 @@ impl Watched<'_> {
         self.lend(words);
         let line = Line::of_words(words);
         if words.first().is_some_and(|w| tc::is_tc(w)) {
-            let parsed = self.parse(&line);
+            let parsed = self.parse(&line, files);
             if let Ok([.., Command::Batch { file, force, .. }]) = parsed.as_deref() {
                 let (file, force) = (file.clone(), *force);
                 return self.batch(words, &file, force, files);
@@ -205,12 +205,14 @@ impl Watched<'_> {
         self.step(words, what, None, files)
     }
 
-    fn parse(&self, line: &Line) -> Result<Vec<Command>, tc::Failure> {
+    fn parse(&self, line: &Line, files: &mut dyn Files) -> Result<Vec<Command>, tc::Failure> {
         let device = |name: &str| {
             let index = self.seen().ifindex(name)?;
             Some(tc::Link { ifindex: index, speed_mbit: self.seen().device(index)?.speed_mbit })
         };
-        tc::parse_in(&line.words, &Env { kernel: self.host.kernel(), device: &device })
+        let kernel = self.host.kernel();
+        let objects = Loading::new(files, kernel, 0);
+        tc::parse_in(&line.words, &Env { kernel, device: &device, objects: &objects })
     }
 
     /// Carries out one command and keeps it.
@@ -280,12 +282,13 @@ impl Watched<'_> {
         }
         if let Some(soft) = card::in_software(words, &refused.stderr) {
             let output = self.on(|host| host.command(&soft, files, Time::ZERO)).unwrap_or_default();
-            let what = self.parse(&Line::of_words(&soft)).map_or(What::Other, What::Tc);
+            let what = self.parse(&Line::of_words(&soft), files).map_or(What::Other, What::Tc);
             return (output.status == 0).then_some((output, what));
         }
-        let missing =
+        let pinned =
             refused.stderr.contains("No such file or directory") && refused.stderr.contains("program");
-        if card::loads_code(words) && missing {
+        let absent = card::object(words).is_some_and(|path| files.read(path).is_err());
+        if card::loads_code(words) && (pinned || absent) {
             // What it does to packets nobody knows.
             self.guessed = Some(Guessed { deep: true, whole: true, ..Guessed::default() });
             return Some((Output::default(), What::Other));
@@ -315,8 +318,8 @@ impl Watched<'_> {
                 inner = words;
             }
             self.lend(&inner);
-            let what = self.parse(&Line::of_words(&inner)).map_or(What::Other, What::Tc);
-            let one = self.step(&inner, what, Some(line.number), &mut NoFiles);
+            let what = self.parse(&Line::of_words(&inner), files).map_or(What::Other, What::Tc);
+            let one = self.step(&inner, what, Some(line.number), files);
             all.stdout.push_str(&one.stdout);
             all.stderr.push_str(&one.stderr);
             if one.status != 0 {

@@ -153,7 +153,8 @@ pub fn inside(path: &str) -> Result<String, String> {
         }
     }
     let file = FILES.get_file(slashes(&inside)).ok_or("it is not part of the program")?;
-    file.contents_utf8().map(str::to_owned).ok_or_else(|| "it is not a text file".to_owned())
+    penstock_model::binary::text_of(file.contents().to_vec())
+        .ok_or_else(|| "it is not a text file".to_owned())
 }
 
 /// `penstock examples`.

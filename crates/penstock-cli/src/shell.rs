@@ -120,7 +120,7 @@ impl Lending {
             "--file: more than {MAX_FILES} files or {} MiB are lent; name those that the script reads",
             MAX_BYTES >> 20
         );
-        self.files.push((path, String::from_utf8_lossy(bytes).into_owned()));
+        self.files.push((path, penstock_model::binary::text_lossy(bytes)));
         Ok(())
     }
 

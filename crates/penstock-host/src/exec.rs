@@ -12,6 +12,7 @@ mod ip;
 mod modules;
 mod netfilter;
 mod nettools;
+mod objects;
 mod programs;
 mod settings;
 mod tc;
@@ -19,6 +20,7 @@ pub(crate) mod vlantools;
 
 pub use controls::followed_parameters;
 pub use files::{FileError, Files, NoFiles};
+pub use objects::Loading;
 pub use programs::{PROGRAMS, Program, Reach};
 pub use settings::keys::unfollowed as unfollowed_settings;
 

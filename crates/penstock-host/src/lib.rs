@@ -55,7 +55,8 @@ mod within;
 pub use condition::Conditioned;
 pub use device::{Address, Counters, Devices, Lower, NetDevice};
 pub use exec::{
-    FileError, Files, NoFiles, PROGRAMS, Program, Reach, followed_parameters, not_here, unfollowed_settings,
+    FileError, Files, Loading, NoFiles, PROGRAMS, Program, Reach, followed_parameters, not_here,
+    unfollowed_settings,
 };
 pub use foresee::{Goes, WayTo};
 pub use neigh::{Neigh, NeighTable, Nud};
@@ -280,6 +281,8 @@ pub struct Host {
     pub(crate) pending: Vec<Effect>,
     /// The last handle the kernel chose for a qdisc; one counter for all devices.
     pub(crate) auto_handle: u32,
+    /// The id that a program of BPF was given last.
+    pub(crate) bpf_programs: u32,
 }
 
 impl Host {
@@ -341,6 +344,7 @@ impl Host {
             answer: Xmit::Success,
             pending: Vec::new(),
             auto_handle: 0,
+            bpf_programs: 0,
             ip_id: 0,
             next_hop: Ipv4Addr::UNSPECIFIED,
             depth: 0,

@@ -7,6 +7,7 @@ use crate::plan::{Host, Plan};
 use crate::run::{SetupFailure, Trouble};
 use crate::{exec, names, needs};
 use penstock_lang::setup::{self, Setup};
+use penstock_model::binary;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -106,7 +107,10 @@ fn lend(plan: &Plan) -> Result<(), String> {
     for (path, text) in &plan.files {
         // What lies elsewhere on this machine stays as it is.
         let Some(path) = names::lent(path) else { continue };
-        let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, text));
+        let written = path
+            .parent()
+            .map_or(Ok(()), fs::create_dir_all)
+            .and_then(|()| fs::write(&path, binary::bytes_of(text)));
         written.map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     }
     Ok(())

@@ -217,6 +217,14 @@ fn what_packets_cannot_do_yet() {
     for (what, commands) in instead {
         writeln!(text, "| {} | {what} |", commands.join(", ")).unwrap();
     }
+    let helpers: Vec<String> =
+        penstock_sched::ebpf::missing_helpers().map(|name| format!("`{name}`")).collect();
+    writeln!(
+        text,
+        "\n## eBPF\n\nHelpers that programs for tc may call on Linux and not here: {}. [What programs may do](kinds/bpf.md#objects).",
+        helpers.join(", ")
+    )
+    .unwrap();
     text.push_str(
         "\n## Settings\n\nKeys of `sysctl` that are kept and shown. A value that they do not begin with is refused before the run where on Linux something follows from it:\n\n\
          | key | whatever its value |\n|---|---|\n",

@@ -15,7 +15,7 @@ fn device(name: &str) -> Option<Link> {
 /// tc's half of a command: the device is looked up last, as tc does.
 fn run(line: &str, kernel: Kernel) -> Result<Vec<Command>, Failure> {
     let words = token::words(line).expect("the file holds plain words");
-    let commands = tc::parse_in(&words, &Env { kernel, device: &device })?;
+    let commands = tc::parse_in(&words, &Env { kernel, device: &device, objects: &tc::NoObjects })?;
     for command in &commands {
         let dev = match command {
             Command::Qdisc { dev, .. } | Command::Class { dev, .. } | Command::Filter { dev, .. } => {

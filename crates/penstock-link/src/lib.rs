@@ -156,7 +156,7 @@ impl<T: Clone> Link<T> {
             let speed_mbit = self.tree.device().speed_mbit;
             (name == DEVICE).then_some(tc::Link { ifindex: 2, speed_mbit })
         };
-        let parsed = tc::parse_in(&words, &tc::Env { kernel, device: &device });
+        let parsed = tc::parse_in(&words, &tc::Env { kernel, device: &device, objects: &tc::NoObjects });
         let commands = parsed.map_err(|failure| Refused(failure.stderr.trim_end().to_owned()))?;
         let mut said = String::new();
         for command in commands {

@@ -301,7 +301,7 @@ impl Files for Own {
             io::ErrorKind::IsADirectory => FileError::IsFolder,
             _ => FileError::Other,
         })?;
-        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let text = penstock_model::binary::text_lossy(&bytes);
         if standard {
             self.0 = Some(text.clone());
         }

@@ -123,6 +123,10 @@ impl KernelError {
     pub const EEXIST: i32 = 17;
     /// No such device.
     pub const ENODEV: i32 = 19;
+    /// Bad file descriptor.
+    pub const EBADF: i32 = 9;
+    /// Permission denied.
+    pub const EACCES: i32 = 13;
     /// Invalid argument.
     pub const EINVAL: i32 = 22;
     /// Message too long: a dump that cannot go on.
@@ -159,6 +163,7 @@ impl KernelError {
             5 => "Input/output error",
             6 => "No such device or address",
             7 => "Argument list too long",
+            9 => "Bad file descriptor",
             11 => "Resource temporarily unavailable",
             12 => "Cannot allocate memory",
             13 => "Permission denied",

@@ -4,6 +4,7 @@
 //! queueing discipline ([`options`]), the requests a command makes and the dumps it prints ([`rtnetlink`]),
 //! diagnostics and the kernel profiles. Nothing here knows how any kind behaves.
 
+pub mod binary;
 pub mod clock;
 pub mod diag;
 pub mod handle;

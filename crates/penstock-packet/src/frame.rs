@@ -15,13 +15,7 @@ impl Skb {
     pub fn frame_bytes(&self, snap: usize, out: &mut Vec<u8>) -> usize {
         let mut head = [0; HEADER_MAX];
         let written = self.header_bytes(&mut head);
-        let (l3, l4, network) = self.last_headers();
-        let transport = network
-            + match l3 {
-                L3::Ipv4(_) => 20,
-                L3::Ipv6(_) => 40,
-                _ => 0,
-            };
+        let (l3, l4, transport) = self.transport();
         let start = out.len();
         out.extend_from_slice(&head[..written]);
         if let L4::Icmp(icmp) = l4
@@ -44,6 +38,45 @@ impl Skb {
         let whole = self.len as usize + beside;
         out.resize(start + whole.min(snap), 0);
         whole
+    }
+    /// The frame's headers as [`Skb::header_bytes`] writes them, with the checksums of TCP, UDP and ICMP: those of a payload of zeros.
+    pub fn checked_header_bytes(&self, out: &mut [u8; HEADER_MAX]) -> usize {
+        let written = self.header_bytes(out);
+        let (l3, l4, transport) = self.transport();
+        self.checksum(l3, l4, transport, &mut out[..written]);
+        written
+    }
+    /// Takes over what [`Skb::checked_header_bytes`] wrote and somebody changed, as [`Skb::set_header_bytes`] does. Where a checksum does not hold
+    /// any more that is noted ([`TcNote::bad_checksum`](crate::skb::TcNote), [`TcNote::damaged`](crate::skb::TcNote)).
+    pub fn set_checked_header_bytes(&mut self, bytes: &[u8]) {
+        self.set_header_bytes(bytes);
+        let mut right = [0; HEADER_MAX];
+        let len = self.checked_header_bytes(&mut right).min(bytes.len());
+        let (l3, l4, transport) = self.transport();
+        let same = |at: usize| at + 2 > len || bytes[at..at + 2] == right[at..at + 2];
+        let network = match l3 {
+            L3::Ipv4(_) => same(transport - 20 + 10),
+            _ => true,
+        };
+        let above = match l4 {
+            L4::Tcp(_) => same(transport + 16),
+            // RFC 768: zero says that there is none.
+            L4::Udp(_) => same(transport + 6) || bytes[transport + 6..transport + 8] == [0, 0],
+            L4::Icmp(_) => same(transport + 2),
+            L4::None => true,
+        };
+        self.tc.bad_checksum |= !network;
+        self.tc.damaged |= !above;
+    }
+    /// The innermost headers outside of a tunnel, and where the transport header begins.
+    fn transport(&self) -> (&L3, &L4, usize) {
+        let (l3, l4, network) = self.last_headers();
+        let len = match l3 {
+            L3::Ipv4(_) => 20,
+            L3::Ipv6(_) => 40,
+            _ => 0,
+        };
+        (l3, l4, network + len)
     }
     /// Fills the checksum of the transport header in.
     fn checksum(&self, l3: &L3, l4: &L4, transport: usize, frame: &mut [u8]) {

@@ -57,7 +57,7 @@ pub fn line(machine: &mut Machine, text: &str) -> Result<(), Diagnostic> {
 
 fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
     let known = |name: &str| matches!(name, DEV | "v1" | "lo").then(Link::default);
-    let env = Env { kernel: machine.kernel(), device: &known };
+    let env = Env { kernel: machine.kernel(), device: &known, objects: &tc::NoObjects };
     let commands = tc::parse_in(words, &env).inspect_err(|refused| {
         // What tc itself refuses it refuses once it has begun, and found the kind where there is one, and the actions before.
         let object = words.iter().map(|w| w.text.as_str()).find(|w| *w != "tc");

@@ -9,6 +9,7 @@ pub mod aqm;
 pub(crate) mod bpf;
 pub mod charge;
 pub mod cls;
+pub mod ebpf;
 pub mod estimator;
 mod jiffies;
 pub mod ledger;

@@ -73,6 +73,7 @@ pub fn running(act: &mut dyn crate::act::Act, skb: &mut Skb, control: i32, mtu: 
         rate: None,
         ports: &Ports::of_mtu(mtu),
         sent: &mut Vec::new(),
+        redirect: &mut None,
         index: 1,
         connections: None,
     };

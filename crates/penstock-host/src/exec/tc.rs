@@ -1,6 +1,6 @@
 //! `tc`: requests to a device's tree, and its dumps printed.
 
-use super::{Files, Ran};
+use super::{Files, Loading, Ran};
 use crate::{Host, NetDevice, Output};
 use penstock_lang::show::{self, Form};
 use penstock_lang::tc::{self, Command, Env, Failure, Show, batch};
@@ -12,10 +12,12 @@ use penstock_sched::cls::Blocks;
 
 impl Host {
     pub(super) fn tc(&mut self, line: &Line, files: &mut dyn Files, now: Time) -> Ran {
+        let objects = Loading::new(files, self.kernel, self.bpf_programs);
         let parsed = {
             let device = |name: &str| self.tc_link(name);
-            tc::parse_in(&line.words, &Env { kernel: self.kernel, device: &device })
+            tc::parse_in(&line.words, &Env { kernel: self.kernel, device: &device, objects: &objects })
         };
+        self.bpf_programs = objects.loaded();
         let commands = match parsed {
             Ok(commands) => commands,
             Err(failure) => return refused(failure),
@@ -51,6 +53,7 @@ impl Host {
             }
         };
         let sources: Vec<&str> = text.lines().collect();
+        let mut tried = false;
         for line in batch::lines(&text, self.kernel) {
             let line = match line {
                 Ok(line) => line,
@@ -60,10 +63,13 @@ impl Host {
                     return;
                 }
             };
+            let objects = Loading::new(files, self.kernel, self.bpf_programs).tried(tried);
             let parsed = {
                 let device = |name: &str| self.tc_link(name);
-                tc::parse_batch_line(&line.words, form, &Env { kernel: self.kernel, device: &device })
+                let env = Env { kernel: self.kernel, device: &device, objects: &objects };
+                tc::parse_batch_line(&line.words, form, &env)
             };
+            (self.bpf_programs, tried) = (objects.loaded(), objects.has_tried());
             let (one, aborts) = match parsed {
                 Ok(commands) => (self.tc_commands(&commands, now), false),
                 Err(failure) => (refused(failure.clone()), failure.aborts),
@@ -174,7 +180,8 @@ impl Host {
     /// A command that shows, on a machine that stays as it is; nothing for any other.
     pub(crate) fn tc_read(&self, words: &[Word], now: Time) -> Ran {
         let device = |name: &str| self.tc_link(name);
-        let parsed = tc::parse_in(words, &Env { kernel: self.kernel, device: &device });
+        let parsed =
+            tc::parse_in(words, &Env { kernel: self.kernel, device: &device, objects: &tc::NoObjects });
         match parsed.as_deref() {
             Ok([Command::ShowQdisc(show)]) => self.tc_show(show, now, Host::show_qdiscs),
             Ok([Command::ShowClass(show)]) => self.tc_show(show, now, Host::show_classes),

@@ -129,7 +129,7 @@ fn text_of(bytes: Vec<u8>, path: &str) -> Result<String, String> {
     if bytes.len() as u64 > penstock_files::TEXT {
         return Err(format!("it is larger than {} MiB", penstock_files::TEXT >> 20));
     }
-    String::from_utf8(bytes).map_err(|_| "it is not a text file".to_owned())
+    penstock_model::binary::text_of(bytes).ok_or_else(|| "it is not a text file".to_owned())
 }
 
 /// Reads an experiment from its text; `file` is its name, and the files it names are read from beside it.

@@ -12,6 +12,7 @@ pub mod batch;
 mod bpf;
 pub mod kinds;
 pub mod num;
+pub mod object;
 
 mod class;
 mod estimator;
@@ -27,7 +28,7 @@ use args::{Args, matches};
 use penstock_model::rtnetlink::{
     ActionDump, ActionRequest, ActionVerb, ClassRequest, FilterRequest, QdiscRequest,
 };
-use penstock_model::{Diagnostic, Handle, Kernel};
+use penstock_model::{Diagnostic, Handle, Kernel, Options};
 
 /// What one command line asks for.
 #[derive(Clone, PartialEq, Debug)]
@@ -151,6 +152,31 @@ pub struct Env<'a> {
     pub kernel: Kernel,
     /// The device of that name, where there is one.
     pub device: &'a dyn Fn(&str) -> Option<Link>,
+    /// The files that commands name, and the kernel that loads programs from them.
+    pub objects: &'a dyn Objects,
+}
+
+/// Files with programs of BPF, and the kernel that takes them.
+pub trait Objects {
+    /// The whole of a file, as [`penstock_model::binary`] carries it; `None`: it cannot be read.
+    fn read(&self, path: &str) -> Option<String>;
+    /// Loads the program of the option `object` (`BPF_PROG_LOAD`); its id.
+    ///
+    /// # Errors
+    /// The errno, and the last line of the verifier's log.
+    fn load(&self, options: &Options) -> Result<u32, (i32, String)>;
+}
+
+/// No files.
+pub struct NoObjects;
+
+impl Objects for NoObjects {
+    fn read(&self, _: &str) -> Option<String> {
+        None
+    }
+    fn load(&self, _: &Options) -> Result<u32, (i32, String)> {
+        Ok(0)
+    }
 }
 
 /// What tc learns of a device from `/sys/class/net`.
@@ -168,7 +194,7 @@ pub struct Link {
 /// # Errors
 /// tc's refusal.
 pub fn parse(words: &[Word], kernel: Kernel) -> Result<Vec<Command>, Failure> {
-    parse_in(words, &Env { kernel, device: &|_| Some(Link::default()) })
+    parse_in(words, &Env { kernel, device: &|_| Some(Link::default()), objects: &NoObjects })
 }
 
 /// The same with surroundings: which devices there are and how fast.

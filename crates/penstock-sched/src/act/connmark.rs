@@ -70,6 +70,7 @@ pub(super) mod tests {
             rate: None,
             ports: &Ports::default(),
             sent: &mut Vec::new(),
+            redirect: &mut None,
             index: 1,
             connections: None,
         };

@@ -40,6 +40,8 @@ pub struct Run<'a> {
     pub ports: &'a Ports,
     /// Where copies go that are sent elsewhere; the number of this action goes with them.
     pub sent: &'a mut Vec<Sent>,
+    /// The device that a program has named, and whether the packet is to be received there.
+    pub redirect: &'a mut Option<(u32, bool)>,
     /// Its index.
     pub index: u32,
     /// The machine's connections, where it has lent them.
@@ -113,6 +115,11 @@ impl Actions {
     /// Whether there is any action that could ask for them.
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty()
+    }
+    /// What an eBPF program is lent for one packet.
+    #[inline]
+    pub(crate) fn lent<'a>(&'a mut self, now: Time, rng: &'a mut Rng) -> crate::ebpf::Lent<'a> {
+        crate::ebpf::Lent { now, rng, sent: &mut self.sent, redirect: &mut self.redirect }
     }
     /// Whether there are actions that ask for the mark of a packet's connection.
     #[inline]
@@ -215,6 +222,7 @@ impl Actions {
             rate,
             ports: &self.ports,
             sent: &mut self.sent,
+            redirect: &mut self.redirect,
             index: held.index(),
             connections: self.connections.as_deref_mut(),
         };

@@ -196,6 +196,7 @@ mod tests {
             rate: None,
             ports: &crate::act::Ports::default(),
             sent: &mut Vec::new(),
+            redirect: &mut None,
             index: 1,
             connections: None,
         };

@@ -229,7 +229,9 @@ pub struct Look<'a> {
 pub struct Actions {
     pub(super) tables: BTreeMap<&'static str, Table>,
     /// What mirred has sent elsewhere.
-    pub(super) sent: Vec<Sent>,
+    pub(crate) sent: Vec<Sent>,
+    /// The device that a program has named for the packet at hand, and whether it is to be received there (`struct bpf_redirect_info`).
+    pub(crate) redirect: Option<(u32, bool)>,
     /// The machine's devices.
     pub(super) ports: Ports,
     /// Its connections, while they are lent.

@@ -235,6 +235,7 @@ impl Filters {
     pub fn kinds(&self, visit: &mut dyn FnMut(&'static str, bool, Option<&Exts>)) {
         for proto in self.blocks.iter().flat_map(|b| &b.chains).flat_map(|c| &c.protos) {
             let (kind, exact) = (proto.classifier.kind(), proto.classifier.exact());
+            let kind = proto.classifier.lacks().unwrap_or(kind);
             visit(kind, exact, None);
             proto.classifier.exts(&self.shared, &mut |exts| visit(kind, exact, Some(exts)));
         }

@@ -1,13 +1,13 @@
-//! `bpf`: a program decides.
+//! `bpf`: a program decides, a classic one or one of an eBPF object.
 //!
 //! Follows: linux v6.12 `net/sched/cls_bpf.c`.
-//! Differs: none known but what [`crate::bpf`] says.
+//! Differs: none known but what [`crate::bpf`] and [`crate::ebpf`] say.
 
 use super::list::List;
 use super::{Answer, Change, Classifier, ClsSpec, Exts, Hit, Shared, Target, VERBOSE, hardware_flags};
 use crate::act::{self, Look};
-use crate::bpf;
 use crate::qdisc::{Classful, Cx, Device};
+use crate::{bpf, ebpf};
 use penstock_model::{Handle, Kernel, KernelError, Options, Value};
 use penstock_packet::Skb;
 
@@ -25,9 +25,14 @@ struct Bpf {
     programs: List<Program>,
 }
 
+/// What there is to run.
+enum Code {
+    Classic { program: bpf::Program, ops: Vec<Options> },
+    Object(Box<ebpf::Program>),
+}
+
 struct Program {
-    ops: Vec<Options>,
-    code: bpf::Program,
+    code: Code,
     direct: bool,
     flags: u32,
     target: Target,
@@ -41,10 +46,17 @@ impl Classifier for Bpf {
     /// `cls_bpf_classify`.
     fn classify(&self, _: &Shared, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
         for (_, program) in self.programs.iter().rev() {
-            let said = program.code.run(skb, cx.rng);
             let own = program.target.0;
+            let minor = own.classid.minor();
+            let (said, minor) = match &program.code {
+                Code::Classic { program, .. } => (program.run(skb, cx.rng), minor),
+                Code::Object(program) => {
+                    let answer = program.run(skb, minor, &mut cx.acts.lent(cx.now, cx.rng));
+                    (answer.said, answer.classid)
+                }
+            };
             if program.direct {
-                let hit = Hit { classid: own.classid, class: 0 };
+                let hit = Hit { classid: Handle(own.classid.0 & 0xffff_0000 | u32::from(minor)), class: 0 };
                 match said as i32 {
                     said @ (act::OK | act::SHOT | act::STOLEN | act::REDIRECT | act::TRAP) => {
                         return Some(Answer { said, hit });
@@ -64,7 +76,13 @@ impl Classifier for Bpf {
         None
     }
     fn exact(&self) -> bool {
-        self.programs.iter().all(|(_, p)| p.code.is_exact())
+        self.lacks().is_none()
+    }
+    fn lacks(&self) -> Option<&'static str> {
+        self.programs.iter().find_map(|(_, p)| match &p.code {
+            Code::Classic { program, .. } => (!program.is_exact()).then_some(SPEC.id),
+            Code::Object(program) => program.missing(),
+        })
     }
     fn has(&self, _: &Shared, handle: u32) -> bool {
         self.programs.has(handle)
@@ -79,8 +97,13 @@ impl Classifier for Bpf {
         if asked & VERBOSE != 0 || direct & !1 != 0 {
             return Err(einval());
         }
-        let ops = o.list("ops");
-        let code = bpf::Program::new(ops).ok_or_else(einval)?;
+        let code = if ebpf::is_object(o) {
+            let refused = |why: ebpf::Refusal| KernelError::errno(why.errno);
+            Code::Object(Box::new(ebpf::Program::load(o, change.device.kernel).map_err(refused)?))
+        } else {
+            let ops = o.list("ops");
+            Code::Classic { program: bpf::Program::new(ops).ok_or_else(einval)?, ops: ops.to_vec() }
+        };
         let old = self.programs.get(change.handle).map(|p| p.flags & 3);
         if old.is_some_and(|old| old != asked & 3) {
             return Err(einval());
@@ -91,7 +114,7 @@ impl Classifier for Bpf {
             target.bind(change.parent, Handle(classid), change.classes);
         }
         let handle = if change.handle == 0 { self.programs.free_handle() } else { change.handle };
-        let program = Program { ops: ops.to_vec(), code, direct: direct & 1 != 0, flags, target, exts };
+        let program = Program { code, direct: direct & 1 != 0, flags, target, exts };
         if let Some(mut gone) = self.programs.insert(handle, program) {
             gone.target.unbind(change.classes);
         }
@@ -113,7 +136,12 @@ impl Classifier for Bpf {
         for (handle, p) in self.programs.iter().rev() {
             let mut o = Options::new();
             p.target.dump(&mut o);
-            o.set("ops", Value::List(p.ops.clone()));
+            match &p.code {
+                Code::Classic { ops, .. } => {
+                    o.set("ops", Value::List(ops.clone()));
+                }
+                Code::Object(program) => program.dump(&mut o),
+            }
             p.exts.dump(&mut o, look);
             if p.direct {
                 o.set("flags", 1u32.into());

@@ -150,6 +150,10 @@ pub trait Classifier: Send {
     fn exact(&self) -> bool {
         true
     }
+    /// What the messages call what is not matched as the kernel matches it; `None`: the kind.
+    fn lacks(&self) -> Option<&'static str> {
+        None
+    }
     /// Whether there is a filter with this handle.
     fn has(&self, shared: &Shared, handle: u32) -> bool;
     /// Makes a filter, or changes the one with this handle.

@@ -126,7 +126,8 @@ impl Qdisc for Ingress {
             skb.tc.index = answer.hit.classid.minor();
         }
         if answer.said == act::REDIRECT {
-            // To no device: it is gone, and nobody counts it.
+            // Where no device was named it is gone, and nobody counts it.
+            crate::ebpf::redirect(skb, cx.acts);
             return Some(Gone::Stolen);
         }
         let Verdict::Gone(gone) = answer.verdict() else { return None };

@@ -1,13 +1,14 @@
 //! `bpf`: ask a program.
 //!
 //! Follows: iproute2 6.1.0 `tc/m_bpf.c`, `lib/bpf_legacy.c`.
-//! Differs: no file is ever there.
+//! Differs: nothing is ever pinned; `export` hands maps to nobody.
 
 use super::{Action, PIPE, advance, bad, control, explained, index_here, print_index, print_times};
 use crate::show::Out;
 use crate::tc::Failure;
 use crate::tc::args::{Args, matches};
-use crate::tc::bpf::{print_ops, program};
+use crate::tc::bpf::{help, load, of_file, print_object, print_ops, program, wanted};
+use crate::tc::object::ACTION;
 use penstock_model::{Options, Value};
 
 pub(super) static KIND: Action = Action { id: "bpf", old: false, parse, print };
@@ -60,23 +61,29 @@ fn run(args: &mut Args, o: &mut Options) -> Result<(), Failure> {
     }
     advance(args)?;
     let value = args.next_word().map_or("", |w| w.text.as_str());
-    let line = if code {
-        match program(value) {
-            Ok(ops) => {
-                o.set("ops", Value::List(ops));
-                return Ok(());
-            }
-            Err(said) if said.is_empty() => return Err(super::silent(args)),
-            Err(said) => said.trim_end().to_owned(),
+    if object || pinned {
+        let wanted = wanted(args, value, ACTION)?;
+        if pinned {
+            let line = format!("Couldn't retrieve pinned program '{value}': No such file or directory");
+            return Err(bad(args, line, "nothing is pinned here; give the object's file"));
         }
-    } else if file {
-        "Cannot fopen: No such file or directory".to_owned()
-    } else if object {
-        "Cannot initialize ELF context!".to_owned()
-    } else {
-        format!("Couldn't retrieve pinned program '{value}': No such file or directory")
+        return load(args, &wanted, o).map_err(|said| bad(args, said.trim_end(), help(&said)));
+    }
+    let text = match code {
+        true => value.to_owned(),
+        false => match args.env.objects.read(value) {
+            Some(text) => of_file(&text),
+            None => return Err(bad(args, "Cannot fopen: No such file or directory", EXAMPLE)),
+        },
     };
-    Err(bad(args, line, "there are no files on this machine; give a classic program as bytecode"))
+    match program(&text) {
+        Ok(ops) => {
+            o.set("ops", Value::List(ops));
+            Ok(())
+        }
+        Err(said) if said.is_empty() => Err(super::silent(args)),
+        Err(said) => Err(bad(args, said.trim_end(), EXAMPLE)),
+    }
 }
 
 fn print(o: &Options, out: &mut Out) {
@@ -85,6 +92,10 @@ fn print(o: &Options, out: &mut Out) {
     if !ops.is_empty() {
         print_ops(ops, out);
         out.text_only(format_args!(" "));
+    }
+    if let Some(name) = o.str("bpf_name") {
+        out.string("bpf_name", name, format_args!("{name} "));
+        print_object(o, out);
     }
     control::print_control("default-action ", control::of(o), "", out);
     out.nl();

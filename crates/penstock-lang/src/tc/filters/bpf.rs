@@ -1,14 +1,15 @@
-//! `bpf`: a program decides. Classic programs are given as numbers; files and pinned programs are none of this machine's.
+//! `bpf`: a program decides. Classic programs are given as numbers, others as objects; pinned programs are none of this machine's.
 //!
 //! Follows: iproute2 6.1.0 `tc/f_bpf.c`, `lib/bpf_legacy.c` `bpf_parse_common`, `bpf_ops_parse`, `bpf_print_ops`.
-//! Differs: no file is ever there.
+//! Differs: nothing is ever pinned; `export` hands maps to nobody.
 
 use super::{FilterHead, FilterKind, exts};
 use crate::show::Out;
 use crate::tc::Failure;
 use crate::tc::args::{Args, matches};
-use crate::tc::bpf::{print_ops, program};
+use crate::tc::bpf::{help, load, of_file, print_object, print_ops, program, wanted};
 use crate::tc::kinds::{helped, what_is, word};
+use crate::tc::object::{CLASSIFIER, Wanted};
 use penstock_model::rtnetlink::FilterDump;
 use penstock_model::{Options, Value};
 
@@ -39,44 +40,39 @@ pub static KIND: FilterKind = FilterKind {
 
 const UNABLE: &str = "Unable to parse bpf command line";
 
-/// `bpf_parse_common` at the word `first`; answers whether an object file is to be loaded when all is read.
-fn run(args: &mut Args, first: &str, o: &mut Options) -> Result<bool, Failure> {
+/// `bpf_parse_common` at the word `first`; answers which object is to be loaded when all is read.
+fn run(args: &mut Args, first: &str, o: &mut Options) -> Result<Option<Wanted>, Failure> {
     let is = |full: &str| matches(first, full);
     let unable = |args: &Args, said: &str| {
         Err(args.fail(UNABLE, 1, "bytecode 'N,c t f k,...' or object-file FILE").said_before(said))
     };
-    if is("bytecode") || first == "bc" {
+    let code = is("bytecode") || first == "bc";
+    if code || is("bytecode-file") || first == "bcf" {
         let v = args.value()?;
-        match program(&v.text) {
+        let text = match code {
+            true => v.text.clone(),
+            false => match args.env.objects.read(&v.text) {
+                Some(text) => of_file(&text),
+                None => return unable(args, "Cannot fopen: No such file or directory\n"),
+            },
+        };
+        match program(&text) {
             Ok(instructions) => o.set("ops", Value::List(instructions)),
             Err(said) => return unable(args, &said),
         };
-        return Ok(false);
-    }
-    if is("bytecode-file") || first == "bcf" {
-        args.value()?;
-        return unable(args, "Cannot fopen: No such file or directory\n");
+        return Ok(None);
     }
     let pinned = is("object-pinned") || is("pinned") || is("fd");
     if !is("object-file") && first != "obj" && !pinned {
         return unable(args, &format!("What mode is \"{first}\"?\n"));
     }
     let path = args.value()?.text.clone();
-    for name in ["section", "program", "export"] {
-        let here = |w: &str| if name == "program" { w == name } else { matches(w, name) };
-        if args.peek_text().is_some_and(here) {
-            args.next_word();
-            args.value()?;
-        }
-    }
-    if args.peek_text().is_some_and(|w| matches(w, "verbose")) {
-        args.next_word();
-    }
+    let wanted = wanted(args, &path, CLASSIFIER)?;
     if pinned {
         let said = format!("Couldn't retrieve pinned program '{path}': No such file or directory\n");
         return unable(args, &said);
     }
-    Ok(true)
+    Ok(Some(wanted))
 }
 
 fn parse(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
@@ -85,7 +81,7 @@ fn parse(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options
         return Ok((handle, None));
     }
     let mut o = Options::new();
-    let (mut flags, mut direct, mut seen, mut object) = (0, false, false, false);
+    let (mut flags, mut direct, mut seen, mut object) = (0, false, false, None);
     while let Some(word) = args.next_word() {
         let is = |full: &str| matches(&word.text, full);
         if is("run") {
@@ -117,10 +113,10 @@ fn parse(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options
             return Err(what_is(args, &word.text, USAGE, help));
         }
     }
-    if object {
-        let help = "there are no files on this machine; give a classic program as bytecode";
-        let failure = args.fail("Unable to load program", 1, help);
-        return Err(failure.said_before("Cannot initialize ELF context!\n"));
+    if let Some(wanted) = object
+        && let Err(said) = load(args, &wanted, &mut o)
+    {
+        return Err(args.fail("Unable to load program", 1, help(&said)).said_before(&said));
     }
     if flags != 0 {
         o.set("flags_gen", flags.into());
@@ -137,6 +133,10 @@ fn print(dump: &FilterDump, o: &Options, out: &mut Out) {
         out.string("handle", &handle, format_args!("handle {handle} "));
     }
     exts::print_flowid(o, out);
+    let object = o.str("bpf_name");
+    if let Some(name) = object {
+        out.string("bpf_name", name, format_args!("{name} "));
+    }
     if o.u32("flags").unwrap_or(0) & 1 != 0 {
         out.flag("direct-action", format_args!("direct-action "));
     }
@@ -144,6 +144,9 @@ fn print(dump: &FilterDump, o: &Options, out: &mut Out) {
     let ops = o.list("ops");
     if !ops.is_empty() {
         print_ops(ops, out);
+    }
+    if object.is_some() {
+        print_object(o, out);
     }
     exts::print_old_police(o, true, out);
     exts::print_action(o, out);

@@ -100,6 +100,11 @@ fn one(block: &str, options: Option<&Options>, kernel: Kernel) -> Result<Vec<Str
             said
         }
         "bpf" => {
+            if let Some(name) = inner.and_then(|o| o.str("bpf_name")) {
+                return Err(format!(
+                    "the program {name} is of a file that the kernel does not name: load it anew"
+                ));
+            }
             let program = block.split('\'').nth(1);
             let mut said = strings(&["bpf"]);
             said.extend(program.into_iter().flat_map(|p| strings(&["bytecode", p])));

@@ -175,6 +175,9 @@ pub fn filter(text: &str, options: Option<&Options>, kernel: Kernel) -> Result<S
     if shown.header {
         return Ok(shown);
     }
+    if let Some(name) = options.and_then(|o| o.str("bpf_name")) {
+        return Err(format!("the program {name} is of a file that the kernel does not name: load it anew"));
+    }
     own_words(&rest, own, &mut shown)?;
     if !ematch::is_whole(options.unwrap_or(&none)) {
         return Err("an ematch of bytes that tc does not print whole".to_owned());

@@ -81,7 +81,7 @@ fn made(words: &[String], keys: &[Options], extended: bool) -> Option<usize> {
     let head = if extended { &["pedit", "ex"][..] } else { &["pedit"] };
     let all = head.iter().map(|w| (*w).to_owned()).chain(words.iter().cloned());
     let all: Vec<Word> = all.map(|text| Word { text, line: 1, column: 1, len: 1 }).collect();
-    let env = Env { kernel: Kernel::V6_12, device: &|_| None };
+    let env = Env { kernel: Kernel::V6_12, device: &|_| None, objects: &crate::tc::NoObjects };
     let mut args = Args::new(&all, &env);
     let made = (KIND.parse)(&mut args).ok()?;
     let made = made.list("keys");

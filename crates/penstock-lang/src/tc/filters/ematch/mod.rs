@@ -333,7 +333,8 @@ mod tests {
     fn read(words: &[&str]) -> Result<(String, Vec<String>), String> {
         let words: Vec<Word> =
             words.iter().map(|text| Word { text: (*text).to_owned(), line: 1, column: 1, len: 1 }).collect();
-        let env = Env { kernel: Kernel::V6_12, device: &|_| Some(Link::default()) };
+        let env =
+            Env { kernel: Kernel::V6_12, device: &|_| Some(Link::default()), objects: &crate::tc::NoObjects };
         let mut args = Args::new(&words, &env);
         let list = parse(&mut args).map_err(|f| f.stderr)?.unwrap_or_default();
         let left = args.rest().iter().map(|w| w.text.clone()).collect();

@@ -96,7 +96,8 @@ fn declared(set: &Set, element: &Element, pos: Pos) -> Result<(), Fault> {
         let message = format!("number of statements mismatch, set expects {n} but element has {m}");
         return Err(Fault::new(pos, message, "each element has what the set declares"));
     }
-    for (has, want) in more.states.iter().zip(&set.states).filter(|(a, b)| kind(a) != kind(b)) {
+    let differs = more.states.iter().zip(&set.states).find(|(a, b)| kind(a) != kind(b));
+    if let Some((has, want)) = differs {
         let message =
             format!("statement mismatch, element expects {}, but set has type {}", kind(has), kind(want));
         return Err(Fault::new(pos, message, "each element has what the set declares"));

@@ -20,7 +20,7 @@ impl Host {
             let _ = write!(out, "# {line}\n{}", self.exec(line, now).stdout);
         }
         out.push_str(&self.netfilter.dump());
-        let _ = write!(out, "# nft list ruleset\n{}", self.netfilter.nft_ruleset());
+        let _ = write!(out, "# nft list ruleset\n{}", self.netfilter.nft_ruleset(now));
         let devices: Vec<(String, Vec<String>)> = self
             .devices
             .iter()

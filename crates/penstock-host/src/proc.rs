@@ -27,6 +27,8 @@ const HYSTART_DETECT: &str = "/sys/module/tcp_cubic/parameters/hystart_detect";
 /// Tables of `hashlimit`.
 const IPT_HASHLIMIT: &str = "/proc/net/ipt_hashlimit/";
 const IP6T_HASHLIMIT: &str = "/proc/net/ip6t_hashlimit/";
+/// Lists of `recent`.
+const XT_RECENT: &str = "/proc/net/xt_recent/";
 
 const ATTRIBUTES: [&str; 22] = [
     "addr_len",
@@ -131,7 +133,9 @@ impl Host {
                     let name = path.strip_prefix(folder)?;
                     self.netfilter.hashlimit_text(family, name, now)
                 };
+                let recent = || self.netfilter.recent_text(path.strip_prefix(XT_RECENT)?);
                 of(Family::Ip, IPT_HASHLIMIT)
+                    .or_else(recent)
                     .or_else(|| of(Family::Ip6, IP6T_HASHLIMIT))
                     .map_or_else(|| self.read_file(path), Ok)
             }
@@ -225,6 +229,7 @@ impl Host {
                     ("nf_conntrack", tracks),
                     ("penstock_cwnd", self.cwnd_table.is_some()),
                     ("route", true),
+                    ("xt_recent", !self.netfilter.recent_names().is_empty()),
                 ];
                 Some(all.into_iter().filter(|f| f.1).map(|f| f.0.to_owned()).collect())
             }
@@ -233,6 +238,9 @@ impl Host {
             }
             "/proc/net/ip6t_hashlimit" if self.netfilter.limits_hashes() => {
                 Some(self.netfilter.hashlimit_names(Family::Ip6))
+            }
+            "/proc/net/xt_recent" if !self.netfilter.recent_names().is_empty() => {
+                Some(self.netfilter.recent_names())
             }
             "/sys/module/tcp_cubic/parameters" if self.kernel != Kernel::V2_6_35 => {
                 names(&["hystart_detect"])

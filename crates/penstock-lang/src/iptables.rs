@@ -17,7 +17,7 @@ pub mod restore;
 pub mod rule;
 mod show;
 
-pub use asks::{Asks, Connlimit, HashTable, Hashlimit, Owner, Times};
+pub use asks::{Asks, Connlimit, HashTable, Hashlimit, Owner, Recent, RecentOp, Times};
 pub use extension::{
     ADDR_TYPES, ConnCount, ConnDir, Connmark, Conntrack, Edit, Match, Plain, PortKind, PortMatch, Ports,
     Statistic, Target, TcpMatch, U32Test, reject_names,

@@ -6,21 +6,27 @@
 //! Follows: nftables 1.0.6 `src/scanner.l`, `parser_bison.y`, `evaluate.c`, `datatype.c`, `meta.c`, `ct.c`, `proto.c`,
 //! `rule.c`, `expression.c`.
 //! Differs: what nft has beyond [`data`] is refused by name (`unread`); no flow tables,
-//! named counters, limits and quotas, no `include`, no guesses at misspelt names ("did you mean"); `-j` is refused and `-e` prints
+//! no `include`, no guesses at misspelt names ("did you mean"); `-j` is refused and `-e` prints
 //! nothing; words of the grammar are taken as names.
 
 mod act;
 mod cursor;
 pub mod data;
+pub mod dynamic;
+mod dynset;
 mod keys;
 mod lex;
+mod object;
 mod parse;
+mod sets;
 pub mod show;
 mod statement;
+mod time;
 mod unread;
 pub mod value;
 
 pub use data::*;
+pub use dynamic::{Dynset, Kind, More, Object, Quota};
 pub use keys::types;
 pub use parse::parse;
 

@@ -127,7 +127,7 @@ impl Host {
         out
     }
 
-    pub(super) fn nft(&mut self, line: &Line, files: &mut dyn Files) -> Ran {
+    pub(super) fn nft(&mut self, line: &Line, files: &mut dyn Files, now: Time) -> Ran {
         let words: Vec<&str> = line.words.iter().skip(1).map(|w| w.text.as_str()).collect();
         let options = match penstock_lang::nft::options(&words) {
             Ok(options) => options,
@@ -151,7 +151,7 @@ impl Host {
             }
         };
         let exists: Vec<String> = self.devices.iter().map(|d| d.name.clone()).collect();
-        match self.netfilter.run_nft(&text, source.as_deref(), &options, &exists) {
+        match self.netfilter.run_nft(&text, source.as_deref(), &options, &exists, now) {
             Ok(stdout) => Output::say(stdout),
             Err(fault) => Output::fail(fault.print(&text, source.as_deref()), 1, &fault.help),
         }

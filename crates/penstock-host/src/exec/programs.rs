@@ -110,7 +110,7 @@ pub static PROGRAMS: &[Program] = &[
     program("lsmod", Network, "modules of the kernel", |h, _| h.lsmod()),
     program("modprobe", Network, "adds a module to the kernel", |h, c| h.modprobe(c.line, c.now)),
     program("netstat", Script, "the routes, as net-tools show them", |h, c| h.netstat(c.line)),
-    program("nft", Network, "the packet filter nf_tables", |h, c| h.nft(c.line, c.files)),
+    program("nft", Network, "the packet filter nf_tables", |h, c| h.nft(c.line, c.files, c.now)),
     program("rmmod", Network, "takes a module out of the kernel", |h, c| h.rmmod(c.line, c.now)),
     program("route", Network, "the routes, as net-tools show them", |h, c| h.route_tool(c.line, c.now)),
     program("sync", Machine, "nothing, successfully", |_, _| Output::default()),

@@ -2,11 +2,12 @@
 //! size a SYN offers, the realms of the route, whose socket it is from.
 //!
 //! Follows: linux v6.12 `net/netfilter/xt_connlimit.c` `connlimit_mt`, `xt_quota.c` `quota_mt`, `xt_tcpmss.c`, `xt_realm.c`,
-//! `xt_owner.c` `owner_mt`, `xt_helper.c`.
+//! `xt_owner.c` `owner_mt`, `xt_helper.c`, `xt_cpu.c`, `xt_physdev.c` `physdev_mt`.
 //! Differs: what a connection sends after its program has closed it is still that program's.
 
 mod conncount;
 pub(super) mod hashlimit;
+pub(super) mod recent;
 mod time;
 
 use super::Hook;
@@ -22,11 +23,16 @@ use penstock_packet::{L3, L4, Skb};
 pub(super) fn begins(asks: &Asks) -> More {
     match asks {
         Asks::Connlimit(_) => More::Connections(Box::default()),
-        Asks::Hashlimit(_) => More::Table(u32::MAX),
+        Asks::Hashlimit(_) | Asks::Recent(_) => More::Table(u32::MAX),
         Asks::Quota { bytes, .. } => More::Quota(*bytes),
-        Asks::Time(_) | Asks::Mss { .. } | Asks::Realm { .. } | Asks::Owner(_) | Asks::Helper { .. } => {
-            More::Nothing
-        }
+        Asks::Cpu { .. }
+        | Asks::Physdev { .. }
+        | Asks::Never
+        | Asks::Time(_)
+        | Asks::Mss { .. }
+        | Asks::Realm { .. }
+        | Asks::Owner(_)
+        | Asks::Helper { .. } => More::Nothing,
     }
 }
 
@@ -54,6 +60,7 @@ pub(super) fn fits(asks: &Asks, memory: Option<&mut Memory>, skb: &Skb, ip: &Ip,
                 false
             }
         },
+        (Asks::Recent(r), More::Table(place)) => recent::fits(r, *place, skb, ip, way),
         (Asks::Quota { invert, .. }, More::Quota(left)) => {
             let len = u64::from(skb.network_len());
             let enough = *left >= len;
@@ -61,6 +68,10 @@ pub(super) fn fits(asks: &Asks, memory: Option<&mut Memory>, skb: &Skb, ip: &Ip,
             *left = if enough { *left - len } else { 0 };
             enough != *invert
         }
+        // Nothing hands a bridge's packets to these rules (`br_netfilter`).
+        (Asks::Physdev { invert }, _) => *invert,
+        // One processor.
+        (Asks::Cpu { cpu, invert }, _) => (*cpu == 0) != *invert,
         (Asks::Time(times), _) => time::fits(times, way.now),
         (Asks::Mss { range, invert }, _) => {
             let L4::Tcp(t) = &skb.l4 else { return false };

@@ -93,6 +93,10 @@ fn check_match(m: &Match, rule: &Rule, hooks: u8, kernel: Kernel) -> Result<(), 
             Some((errno, help)) => refuse(if errno == Errno::Range { ERANGE } else { EINVAL }, help),
             None => Ok(()),
         },
+        Match::Worded(_, Asks::Recent(r)) => match super::asks::recent::refused(r) {
+            Some((errno, help)) => refuse(errno, help),
+            None => Ok(()),
+        },
         Match::Worded(p, _) | Match::Plain(p) => match p.name.as_str() {
             "owner" => only_hooks(hooks, OUT | POST, "-m owner", "OUTPUT and POSTROUTING"),
             "tcpmss" => needs(rule, 6, "-m tcpmss", "tcp"),
@@ -154,6 +158,7 @@ fn check_target(rule: &Rule, table: Table, family: Family, hooks: u8, kernel: Ke
             }
         }
         Target::Notrack(_) => only_table(table, Table::Raw, name),
+        Target::Log(p) if p.name == "TRACE" => only_table(table, Table::Raw, name),
         Target::Plain(p) => match p.name.as_str() {
             "CT" => {
                 only_table(table, Table::Raw, name)?;

@@ -4,7 +4,7 @@
 //! `xt_multiport.c`, `xt_dscp.c`, `xt_length.c`, `xt_limit.c`, `xt_conntrack.c`, `xt_connmark.c`, `xt_connbytes.c`,
 //! `xt_iprange.c`, `xt_addrtype.c`, `xt_statistic.c`, `xt_u32.c`, `xt_DSCP.c`, `xt_CLASSIFY.c`, `xt_HL.c`; `TCPMSS` is `mss`'s.
 
-use super::asks::{self, hashlimit::Hashlimits};
+use super::asks::{self, hashlimit::Hashlimits, recent::Recents};
 use super::conntrack::{Tracking, status};
 use super::nat;
 use super::state::{Memory, More, Step};
@@ -67,6 +67,8 @@ pub(super) struct Way<'a> {
     pub dice: &'a mut Dice,
     /// Tables of `hashlimit`.
     pub hashes: &'a mut Hashlimits,
+    /// Lists of `recent`.
+    pub recents: &'a mut Recents,
     /// Rules that were looked at.
     pub looked: u64,
     /// A match cannot tell whether the packet fits: it is dropped (`par->hotdrop`).
@@ -101,6 +103,7 @@ impl Netfilter {
             tracking: &mut self.tracking,
             dice: &mut self.dice,
             hashes: &mut self.hashes,
+            recents: &mut self.recents,
             looked: 0,
             hotdrop: false,
         };

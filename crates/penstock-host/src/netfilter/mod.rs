@@ -24,6 +24,7 @@ mod restore;
 mod state;
 
 use asks::hashlimit::Hashlimits;
+use asks::recent::Recents;
 pub use conntrack::{Connection, Tracking, Tuple, status};
 pub use ipchains::Ipchains;
 pub use state::TableState;
@@ -181,6 +182,8 @@ pub struct Netfilter {
     dice: Dice,
     /// Tables of `hashlimit`.
     hashes: Hashlimits,
+    /// Lists of `recent`.
+    recents: Recents,
     /// By family and hook: what a packet meets, in order.
     stations: [[Vec<Station>; 5]; 2],
     /// The same of what decides on translation.
@@ -207,6 +210,7 @@ impl Netfilter {
             tracking: Tracking::default(),
             dice: Dice(dice),
             hashes: Hashlimits::default(),
+            recents: Recents::default(),
             stations: std::array::from_fn(|_| std::array::from_fn(|_| Vec::new())),
             translators: std::array::from_fn(|_| std::array::from_fn(|_| Vec::new())),
             translated: false,
@@ -271,6 +275,14 @@ impl Netfilter {
     /// What of them is in `/proc/net/ipt_hashlimit`, or `ip6t_hashlimit`.
     pub(crate) fn hashlimit_text(&self, family: Family, name: &str, now: Time) -> Option<String> {
         self.hashes.text(family, name, self.tracking.ticks(now), self.tracking.hz())
+    }
+    /// Lists of `recent`: files below `/proc/net/xt_recent`.
+    pub(crate) fn recent_names(&self) -> Vec<String> {
+        self.recents.names()
+    }
+    /// What such a file holds.
+    pub(crate) fn recent_text(&self, name: &str) -> Option<String> {
+        self.recents.text(name)
     }
     /// The mark of the connection a packet belongs to.
     pub fn connection_mark(&self, skb: &Skb, now: Time) -> Option<u32> {
@@ -404,6 +416,7 @@ impl Netfilter {
                 tracking: &mut self.tracking,
                 dice: &mut self.dice,
                 hashes: &mut self.hashes,
+                recents: &mut self.recents,
                 looked: 0,
                 hotdrop: false,
             };

@@ -108,6 +108,10 @@ impl<K: Key, V> Places<K, V> {
     pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.places.iter().flatten().map(|(key, value)| (key, value))
     }
+    /// The same, to be changed.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
+        self.places.iter_mut().flatten().map(|(key, value)| (&*key, value))
+    }
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.len

@@ -319,7 +319,7 @@ impl Host {
 }
 
 /// The hash of a frame's flow, the same both ways: of its addresses and ports, else of its stations.
-fn flow_hash(frame: &Skb, seed: u64) -> u32 {
+pub(crate) fn flow_hash(frame: &Skb, seed: u64) -> u32 {
     let (l3, l4) = frame.hashed();
     let (a, b) = match l3 {
         L3::Ipv4(h) => (u128::from(u32::from(h.src)), u128::from(u32::from(h.dst))),

@@ -1,7 +1,7 @@
 //! What matches ask of packets whose words are kept as they were read ([`Match::Worded`](super::Match::Worded)).
 //!
 //! Follows: linux v6.12 `include/uapi/linux/netfilter/xt_connlimit.h`, `xt_hashlimit.h`, `xt_quota.h`, `xt_time.h`,
-//! `xt_tcpmss.h`, `xt_realm.h`, `xt_owner.h`.
+//! `xt_recent.h`, `xt_tcpmss.h`, `xt_realm.h`, `xt_owner.h`.
 
 /// What is asked.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,6 +35,22 @@ pub enum Asks {
         /// `!`.
         invert: bool,
     },
+    /// `-m recent`.
+    Recent(Recent),
+    /// `-m cpu`.
+    Cpu {
+        /// The processor.
+        cpu: u32,
+        /// `!`.
+        invert: bool,
+    },
+    /// `-m physdev`: of packets that a bridge has not handed to these rules.
+    Physdev {
+        /// Whether each of its options has a `!`: then such a packet fits.
+        invert: bool,
+    },
+    /// A protocol that no packet has here: none fits.
+    Never,
     /// `-m owner`.
     Owner(Owner),
     /// `-m helper`.
@@ -42,6 +58,42 @@ pub enum Asks {
         /// `!`.
         invert: bool,
     },
+}
+
+/// What `-m recent` does with its list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RecentOp {
+    /// `--set`: the address is entered.
+    Set,
+    /// `--rcheck`: whether it is there.
+    Rcheck,
+    /// `--update`: the same, and it is seen now where it fits.
+    Update,
+    /// `--remove`: it is taken out.
+    Remove,
+}
+
+/// `-m recent`: addresses that were seen lately, in a list that rules of one name share.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recent {
+    /// What is done.
+    pub op: RecentOp,
+    /// `!`.
+    pub invert: bool,
+    /// `--seconds`; 0: however long ago.
+    pub seconds: u32,
+    /// `--hitcount`; 0: once.
+    pub hitcount: u32,
+    /// `--reap`: the one that was seen longest ago goes, where that is longer than `seconds`.
+    pub reap: bool,
+    /// `--rttl`: the packet's TTL is that of the last.
+    pub ttl: bool,
+    /// `--name`. Default `DEFAULT`.
+    pub name: String,
+    /// `--rdest`: the destination's address.
+    pub dst: bool,
+    /// `--mask`: bits of the address that count. The list has that of its first rule.
+    pub mask: u128,
 }
 
 /// `-m owner`: each with its `!`.

@@ -13,9 +13,7 @@ impl Parser {
             return self.unexpected("rate");
         }
         let over = self.take_word("over");
-        if !over {
-            self.take_word("until");
-        }
+        let at = self.pos();
         let amount = self.number()?;
         let (mut bytes, mut rate) = (false, amount);
         let time = if self.take_sign("/") {
@@ -59,11 +57,22 @@ impl Parser {
         if self.take_word("burst") {
             burst = self.number()?;
             let pos = self.pos();
+            if burst == 0 && !bytes {
+                return Err(Fault::new(
+                    pos,
+                    "packet limit burst must be > 0",
+                    "burst 5 packets is the default",
+                ));
+            }
             match self.next() {
                 Token::Word(w) if w == "packets" && !bytes => {}
                 Token::Word(w) if bytes => burst = burst.saturating_mul(size(&w, pos)?),
                 _ => return Err(Fault::new(pos, "syntax error, unexpected string", "packets or bytes")),
             }
+        }
+        //= linux v6.12 net/netfilter/nft_limit.c nft_limit_init
+        if rate == 0 {
+            return Err(Fault::kernel(at, "Invalid argument", "a rate above 0"));
         }
         Ok(Statement::Limit(Limit { over, rate, per_s, bytes, burst }))
     }
@@ -203,7 +212,7 @@ impl Parser {
 }
 
 /// `bytes`, `kbytes`, `mbytes`.
-fn size(unit: &str, pos: Pos) -> Parsed<u64> {
+pub(super) fn size(unit: &str, pos: Pos) -> Parsed<u64> {
     match unit {
         "bytes" => Ok(1),
         "kbytes" => Ok(1024),

@@ -1,7 +1,8 @@
 //! Commands, chains, sets and rules as plain data.
 
 use super::Pos;
-use super::value::bounds;
+use super::dynamic::{Dynset, Kind, More, Object, Quota};
+use super::value::{bounds, turned};
 use std::sync::OnceLock;
 
 /// A family of tables.
@@ -76,6 +77,8 @@ pub enum Type {
     CtState,
     /// `ct_dir`.
     CtDir,
+    /// `ct_id`.
+    CtId,
     /// `icmp_type`.
     Icmp,
     /// `icmpv6_type`.
@@ -116,6 +119,17 @@ pub enum Expr {
         /// How many numbers.
         modulus: u32,
         /// The first.
+        offset: u32,
+    },
+    /// `jhash KEY mod N [seed N] [offset N]`; without a key `symhash`, of addresses and ports, the same both ways.
+    Hash {
+        /// What is hashed.
+        key: Option<Box<Expr>>,
+        /// How many numbers.
+        modulus: u32,
+        /// `seed`; without one the kernel draws it when the rule is made.
+        seed: Option<u32>,
+        /// The first number.
         offset: u32,
     },
     /// A number, of the type beside it.
@@ -177,6 +191,28 @@ pub struct Set {
     pub data: Option<Type>,
     /// `flags interval`, or ranges among anonymous elements.
     pub interval: bool,
+    /// `flags dynamic`: packets add to it.
+    pub dynamic: bool,
+    /// `flags timeout`, or a `timeout`: elements may go by themselves.
+    pub timeouts: bool,
+    /// `flags constant`: no packet changes it.
+    pub constant: bool,
+    /// `auto-merge`.
+    pub auto_merge: bool,
+    /// `policy memory`.
+    pub memory: bool,
+    /// Whether it is a rule's `meter`.
+    pub meter: bool,
+    /// `size`: most elements. Default 65,535 where packets add to it, else no bound.
+    pub size: Option<u32>,
+    /// `timeout` of elements that have none of their own, ms.
+    pub timeout: Option<u64>,
+    /// `gc-interval`, ms: how often elements whose time is over make room. Default 1000.
+    pub gc_interval: Option<u64>,
+    /// What each element counts or limits.
+    pub states: Vec<Statement>,
+    /// `typeof`: what the key is, and what a map gives.
+    pub type_of: Option<Box<(Expr, Option<Expr>)>>,
     /// The elements.
     pub elements: Vec<Element>,
     /// How they are found.
@@ -237,21 +273,27 @@ impl Set {
             if sorted && self.elements.iter().all(|e| joined(&e.key)) { How::Joined } else { How::Walk }
         })
     }
-    /// The first element whose key has these numbers, one for each part of the key. `None`: they must be asked one after the other,
-    /// for keys are names, flags, or ranges joined with others.
-    pub fn find(&self, numbers: &[u128]) -> Option<Option<&Element>> {
+    /// The place of the first element whose key has these numbers, one for each part of the key. `None`: they must be asked one after the
+    /// other, for keys are names, flags, or ranges joined with others.
+    pub fn find(&self, numbers: &[u128]) -> Option<Option<usize>> {
         match (self.how(), numbers) {
             (How::Reach(reach), [n]) => {
                 let at = reach.partition_point(|last| last < n);
-                Some(self.elements.get(at).filter(|e| bounds(&e.key).0 <= *n))
+                Some(self.elements.get(at).filter(|e| bounds(&e.key).0 <= *n).map(|_| at))
             }
             (How::Joined, [_, _, ..]) => {
                 let parts = |e: &Element| match &e.key {
-                    Expr::Concat(parts) => parts.iter().map(|p| bounds(p).0).cmp(numbers.iter().copied()),
+                    Expr::Concat(parts) => {
+                        let each = parts.iter().zip(numbers).rev().map(|(p, n)| match p {
+                            Expr::Value(v, ty) => turned(*v, *ty).cmp(&turned(*n, *ty)),
+                            _ => std::cmp::Ordering::Less,
+                        });
+                        each.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
+                    }
                     _ => std::cmp::Ordering::Less,
                 };
                 let at = self.elements.partition_point(|e| parts(e).is_lt());
-                Some(self.elements.get(at).filter(|e| parts(e).is_eq()))
+                Some(self.elements.get(at).filter(|e| parts(e).is_eq()).map(|_| at))
             }
             _ => None,
         }
@@ -265,6 +307,15 @@ pub struct Element {
     pub key: Expr,
     /// What a map gives for it.
     pub data: Option<Data>,
+    /// Its time, comment and what it counts, where it has any.
+    pub more: Option<Box<More>>,
+}
+
+impl Element {
+    /// One without a time, a comment or a state.
+    pub const fn new(key: Expr, data: Option<Data>) -> Element {
+        Element { key, data, more: None }
+    }
 }
 
 /// What a map gives.
@@ -323,6 +374,19 @@ pub enum Statement {
     Counter(u64, u64),
     /// `limit rate`.
     Limit(Limit),
+    /// `quota`.
+    Quota(Quota),
+    /// `ct count [over] N`: how many connections come here.
+    Count {
+        /// `over`: true beyond so many.
+        over: bool,
+        /// So many.
+        count: u32,
+    },
+    /// `counter name`, `quota name`, `limit name`.
+    Object(Kind, String, Pos),
+    /// A set gets the packet's element, or loses it.
+    Dynset(Box<Dynset>),
     /// A verdict.
     Verdict(Verdict),
     /// `KEY vmap …`.
@@ -395,6 +459,8 @@ pub struct RawElement {
     pub key: Raw,
     /// What a map gives.
     pub data: Option<RawData>,
+    /// Its time, comment and what it counts, where it has any.
+    pub more: Option<Box<More>>,
 }
 
 /// What a map gives, as it was written.
@@ -445,6 +511,10 @@ pub enum What {
     Sets,
     /// `maps`.
     Maps,
+    /// `meters`.
+    Meters,
+    /// `counters`, `quotas`, `limits`.
+    Objects(Kind),
     /// `hooks` and other lists that are empty here.
     Nothing,
 }
@@ -488,8 +558,18 @@ pub enum Command {
     AddElement(Name, bool, Vec<RawElement>, Pos),
     /// `delete element`.
     DeleteElement(Name, Vec<RawElement>, Pos),
+    /// `list meter`.
+    ListMeter(Name),
+    /// `add counter`, `add quota`, `add limit`, `create …` (true); with its comment.
+    AddObject(Name, bool, Object, Option<String>),
+    /// `delete counter`, …
+    DeleteObject(Name, Kind),
+    /// `list counter`, …; `reset counter`, `reset quota` (true): what it has counted is listed and forgotten.
+    ListObject(Name, Kind, bool),
+    /// `reset counters`, `reset quotas`: of one family or all, of one table or all.
+    ResetObjects(Kind, Option<Family>, Option<Name>),
     /// `flush ruleset`, of one family or all.
     FlushRuleset(Option<Family>),
-    /// `list …`, of one family or all.
-    List(What, Option<Family>),
+    /// `list …`, of one family or all, of one table or all.
+    List(What, Option<Family>, Option<Name>),
 }

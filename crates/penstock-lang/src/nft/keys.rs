@@ -34,6 +34,7 @@ pub(super) const CT: &[(&str, Type)] = &[
     ("state", Type::CtState),
     ("mark", Type::Mark),
     ("direction", Type::CtDir),
+    ("id", Type::CtId),
     ("bytes", Type::Integer(64)),
     ("packets", Type::Integer(64)),
     ("avgpkt", Type::Integer(64)),
@@ -107,7 +108,7 @@ pub fn types(e: &Expr) -> Vec<Type> {
         },
         Expr::Concat(all) => all.iter().flat_map(types).collect(),
         Expr::Set(s) => s.key.clone(),
-        Expr::Numgen { .. } => vec![Type::Integer(32)],
+        Expr::Numgen { .. } | Expr::Hash { .. } => vec![Type::Integer(32)],
         Expr::Named(..) => Vec::new(),
     }
 }

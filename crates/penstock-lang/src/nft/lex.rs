@@ -41,11 +41,65 @@ impl Token {
 
 /// Words of the grammar that its messages call by name.
 const KEYWORDS: &[&str] = &[
-    "accept", "add", "chain", "comment", "continue", "counter", "create", "ct", "daddr", "delete", "dport",
-    "drop", "dscp", "element", "flags", "flush", "goto", "handle", "hook", "insert", "ip", "ip6", "inet",
-    "jump", "length", "limit", "list", "log", "map", "mark", "meta", "policy", "position", "priority",
-    "protocol", "rate", "reject", "rename", "replace", "return", "rule", "ruleset", "saddr", "set", "sport",
-    "state", "table", "tcp", "type", "udp", "vmap",
+    "accept",
+    "add",
+    "chain",
+    "comment",
+    "continue",
+    "counter",
+    "create",
+    "ct",
+    "daddr",
+    "delete",
+    "dport",
+    "drop",
+    "dscp",
+    "dynamic",
+    "element",
+    "expires",
+    "flags",
+    "flush",
+    "goto",
+    "handle",
+    "hook",
+    "insert",
+    "ip",
+    "ip6",
+    "inet",
+    "gc-interval",
+    "jump",
+    "length",
+    "limit",
+    "list",
+    "log",
+    "map",
+    "mark",
+    "meta",
+    "meter",
+    "policy",
+    "position",
+    "priority",
+    "protocol",
+    "quota",
+    "rate",
+    "reject",
+    "rename",
+    "replace",
+    "return",
+    "rule",
+    "ruleset",
+    "saddr",
+    "set",
+    "sport",
+    "state",
+    "table",
+    "tcp",
+    "timeout",
+    "type",
+    "typeof",
+    "udp",
+    "update",
+    "vmap",
 ];
 
 const SIGNS: [&str; 27] = [
@@ -104,6 +158,13 @@ fn cut(line: &str, number: u32, out: &mut Vec<(Token, Pos)>) -> Result<(), Fault
             continue;
         }
         if let Some(len) = address_or_class(&chars[at..]) {
+            at += len;
+            out.push((Token::Word(chars[start..at].iter().collect()), place(at)));
+            continue;
+        }
+        if c.is_ascii_digit()
+            && let Some(len) = super::time::len(&chars[at..])
+        {
             at += len;
             out.push((Token::Word(chars[start..at].iter().collect()), place(at)));
             continue;

@@ -2,7 +2,8 @@
 
 use super::Fault;
 use super::cursor::{Parsed, Parser};
-use super::data::{Base, Command, Family, Name, Place, Raw, RawData, RawElement, Set, Type, What};
+use super::data::{Base, Command, Family, Name, Place, What};
+use super::dynamic::Kind;
 use super::lex::{Token, tokens};
 use super::show::priority_named;
 use super::unread;
@@ -40,7 +41,8 @@ impl Parser {
             _ => return self.unexpected("string"),
         };
         match verb.as_str() {
-            "add" | "create" | "insert" | "replace" | "delete" | "destroy" | "list" | "flush" | "rename" => {
+            "add" | "create" | "insert" | "replace" | "delete" | "destroy" | "list" | "flush" | "rename"
+            | "reset" => {
                 self.at += 1;
                 self.verb(&verb)
             }
@@ -74,6 +76,7 @@ impl Parser {
             "delete" | "destroy" => self.delete(),
             "list" => self.list(),
             "flush" => self.flush(),
+            "reset" => self.reset(),
             _ => {
                 if !self.take_word("chain") {
                     return self.unexpected("chain");
@@ -86,18 +89,18 @@ impl Parser {
         }
     }
 
-    fn family(&mut self) -> Option<Family> {
+    pub(super) fn family(&mut self) -> Option<Family> {
         let Token::Word(word) = self.peek() else { return None };
         let family = Family::ALL.into_iter().find(|f| f.name() == word)?;
         self.at += 1;
         Some(family)
     }
-    fn table(&mut self) -> Parsed<Name> {
+    pub(super) fn table(&mut self) -> Parsed<Name> {
         let family = self.family().unwrap_or(Family::Ip);
         let (table, table_pos) = self.word()?;
         Ok(Name { family, table, table_pos, name: String::new(), pos: table_pos })
     }
-    fn named(&mut self) -> Parsed<Name> {
+    pub(super) fn named(&mut self) -> Parsed<Name> {
         let name = self.table()?;
         let (own, pos) = self.word()?;
         Ok(Name { name: own, pos, ..name })
@@ -123,6 +126,11 @@ impl Parser {
                 self.at += 1;
                 let name = self.named()?;
                 self.set(name, create, object == "map")
+            }
+            "counter" | "quota" | "limit" if matches!(verb, "add" | "create") => {
+                self.at += 1;
+                let name = self.named()?;
+                self.object(name, create, &object)
             }
             "element" if matches!(verb, "add" | "create") => {
                 self.at += 1;
@@ -157,8 +165,9 @@ impl Parser {
                 // `nft_cmd_expand`: a rule may name a set that stands below it.
                 self.out[at + 1..].sort_by_key(|c| match c {
                     Command::AddChain(..) => 0,
-                    Command::AddSet(..) => 1,
-                    _ => 2,
+                    Command::AddObject(..) => 1,
+                    Command::AddSet(..) => 2,
+                    _ => 3,
                 });
                 return Ok(());
             }
@@ -185,6 +194,10 @@ impl Parser {
                 "set" | "map" => {
                     let (own, pos) = self.word()?;
                     self.set(Name { name: own, pos, ..name.clone() }, false, word == "map")?;
+                }
+                "counter" | "quota" | "limit" => {
+                    let (own, pos) = self.word()?;
+                    self.object(Name { name: own, pos, ..name.clone() }, false, &word)?;
                 }
                 _ => {
                     self.at -= 1;
@@ -326,112 +339,6 @@ impl Parser {
         Ok(Base { ty, hook, devices, priority, drop: false })
     }
 
-    fn set(&mut self, name: Name, create: bool, map: bool) -> Parsed<()> {
-        self.sign("{", "'{'")?;
-        let mut set = Set::default();
-        let (mut elements, mut comment) = (Vec::new(), None);
-        loop {
-            self.skip_ends();
-            if self.take_sign("}") {
-                break;
-            }
-            if self.take_word("type") {
-                loop {
-                    set.key.push(self.type_name()?);
-                    if !self.take_sign(".") {
-                        break;
-                    }
-                }
-                if map {
-                    self.sign(":", "colon")?;
-                    set.data = Some(self.type_name()?);
-                }
-            } else if self.take_word("flags") {
-                loop {
-                    let (flag, pos) = self.word()?;
-                    match flag.as_str() {
-                        "interval" => set.interval = true,
-                        "constant" => {}
-                        _ => {
-                            let message = "syntax error, unexpected string, expecting interval or constant";
-                            return Err(Fault::new(
-                                pos,
-                                message,
-                                "sets with time limits are not understood here",
-                            ));
-                        }
-                    }
-                    if !self.take_sign(",") {
-                        break;
-                    }
-                }
-            } else if self.take_word("elements") {
-                self.sign("=", "'='")?;
-                self.expand()?;
-                elements = self.elements()?;
-            } else if self.take_word("comment") {
-                comment = Some(self.comment()?);
-            } else if self.take_word("auto-merge") {
-                continue;
-            } else {
-                return self.unexpected("");
-            }
-        }
-        if set.key.is_empty() {
-            return Err(Fault::new(name.pos, "set definition does not specify key", "type inet_service"));
-        }
-        self.out.push(Command::AddSet(name, create, set, elements, comment));
-        Ok(())
-    }
-
-    fn type_name(&mut self) -> Parsed<Type> {
-        let (name, pos) = self.word()?;
-        match Type::named(&name) {
-            Some(ty) => Ok(ty),
-            None => {
-                Err(Fault::new(pos, format!("unknown datatype {name}"), "e.g. ipv4_addr, inet_service, mark"))
-            }
-        }
-    }
-
-    /// `{ a, b : c }`, with newlines between.
-    pub(super) fn elements(&mut self) -> Parsed<Vec<RawElement>> {
-        self.sign("{", "'{'")?;
-        let mut out = Vec::new();
-        loop {
-            while matches!(self.peek(), Token::Newline) {
-                self.at += 1;
-            }
-            if self.take_sign("}") {
-                return Ok(out);
-            }
-            let key = self.element_key()?;
-            let data = if self.take_sign(":") {
-                match self.verdict()? {
-                    Some(verdict) => Some(RawData::Verdict(verdict)),
-                    None => Some(RawData::Value(self.combined()?)),
-                }
-            } else {
-                None
-            };
-            out.push(RawElement { key, data });
-            while matches!(self.peek(), Token::Newline) {
-                self.at += 1;
-            }
-            if !self.take_sign(",") && !self.is_sign("}") {
-                return self.unexpected("comma or '}'");
-            }
-        }
-    }
-
-    fn element_key(&mut self) -> Parsed<Raw> {
-        let mut parts = vec![self.combined()?];
-        while self.take_sign(".") {
-            parts.push(self.combined()?);
-        }
-        Ok(if parts.len() == 1 { parts.swap_remove(0) } else { Raw::Concat(parts) })
-    }
-
     fn rule_command(&mut self, verb: &str, name: Name) -> Parsed<()> {
         let mut place = Place::Edge;
         let pos = self.pos();
@@ -464,6 +371,10 @@ impl Parser {
             "table" => Command::DeleteTable(self.table()?),
             "chain" => Command::DeleteChain(self.named()?),
             "set" | "map" => Command::DeleteSet(self.named()?),
+            kind @ ("counter" | "quota" | "limit") => {
+                let kind = Kind::named(kind).unwrap_or(Kind::Counter);
+                Command::DeleteObject(self.named()?, kind)
+            }
             "rule" => {
                 let name = self.named()?;
                 if !self.take_word("handle") {
@@ -513,13 +424,20 @@ impl Parser {
         };
         self.at += 1;
         let command = match object.as_str() {
-            "ruleset" => Command::List(What::Ruleset, self.family()),
-            "tables" => Command::List(What::Tables, self.family()),
-            "chains" => Command::List(What::Chains, self.family()),
-            "sets" => Command::List(What::Sets, self.family()),
-            "maps" => Command::List(What::Maps, self.family()),
-            "hooks" | "counters" | "quotas" | "limits" | "flowtables" | "meters" => {
-                Command::List(What::Nothing, self.family())
+            "ruleset" => Command::List(What::Ruleset, self.family(), None),
+            "tables" => Command::List(What::Tables, self.family(), None),
+            "chains" => Command::List(What::Chains, self.family(), None),
+            "sets" => self.list_all(What::Sets)?,
+            "maps" => self.list_all(What::Maps)?,
+            "meters" => self.list_all(What::Meters)?,
+            "counters" => self.list_all(What::Objects(Kind::Counter))?,
+            "quotas" => self.list_all(What::Objects(Kind::Quota))?,
+            "limits" => self.list_all(What::Objects(Kind::Limit))?,
+            "hooks" | "flowtables" => Command::List(What::Nothing, self.family(), None),
+            "meter" => Command::ListMeter(self.named()?),
+            kind @ ("counter" | "quota" | "limit") => {
+                let kind = Kind::named(kind).unwrap_or(Kind::Counter);
+                Command::ListObject(self.named()?, kind, false)
             }
             "table" => Command::ListTable(self.table()?),
             "chain" => Command::ListChain(self.named()?),

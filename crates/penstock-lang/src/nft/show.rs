@@ -4,6 +4,8 @@
 
 use super::Options;
 use super::data::{Base, Compare, Data, Expr, Family, Limit, Rule, Set, Statement, Type};
+use super::dynamic::{Dynset, Object, Quota};
+use super::time;
 use super::value::verdict_text;
 use std::fmt::Write;
 
@@ -60,21 +62,38 @@ pub fn base(b: &Base, family: Family, o: &Options) -> String {
 
 /// A set's or map's block; nothing where it stands in the list of another.
 pub fn set(name: &str, s: &Set, comment: Option<&str>, handle: u64, o: &Options) -> String {
-    let word = if s.data.is_some() { "map" } else { "set" };
+    let word = match s.data {
+        _ if s.meter => "meter",
+        Some(_) => "map",
+        None => "set",
+    };
     let mut out = format!("\t{word} {name} {{");
     if o.handles {
         let _ = write!(out, " # handle {handle}");
     }
     out.push('\n');
-    let types: Vec<&str> = s.key.iter().map(|t| t.name()).collect();
-    let _ = write!(out, "\t\ttype {}", types.join(" . "));
-    if let Some(data) = s.data {
-        let _ = write!(out, " : {}", data.name());
+    match s.type_of.as_deref() {
+        Some((key, data)) => {
+            let plain = Options::default();
+            let _ = write!(out, "\t\ttypeof {}", expr(key, &plain));
+            match data {
+                Some(data) => {
+                    let _ = write!(out, " : {}", expr(data, &plain));
+                }
+                None if s.data.is_some() => out.push_str(" : verdict"),
+                None => {}
+            }
+        }
+        None => {
+            let types: Vec<&str> = s.key.iter().map(|t| t.name()).collect();
+            let _ = write!(out, "\t\ttype {}", types.join(" . "));
+            if let Some(data) = s.data {
+                let _ = write!(out, " : {}", data.name());
+            }
+        }
     }
     out.push('\n');
-    if s.interval {
-        out.push_str("\t\tflags interval\n");
-    }
+    declared(&mut out, s, o);
     if let Some(comment) = comment {
         let _ = writeln!(out, "\t\tcomment \"{comment}\"");
     }
@@ -96,8 +115,79 @@ pub fn set(name: &str, s: &Set, comment: Option<&str>, handle: u64, o: &Options)
     out
 }
 
+/// Lines of a set's block between its type and its comment (`set_print_declaration`).
+fn declared(out: &mut String, s: &Set, o: &Options) {
+    if !s.constant {
+        out.push_str(if s.memory { "\t\tpolicy memory\n" } else { "" });
+        if let Some(size) = s.size {
+            let _ = writeln!(out, "\t\tsize {size}");
+        }
+    }
+    let all =
+        [(s.constant, "constant"), (s.dynamic, "dynamic"), (s.interval, "interval"), (s.timeouts, "timeout")];
+    let flags: Vec<&str> = all.iter().filter(|f| f.0).map(|f| f.1).collect();
+    // That elements may go by themselves goes without saying where they all do.
+    let needless = flags == ["timeout"] && s.timeout.is_some();
+    if !flags.is_empty() && !needless {
+        let _ = writeln!(out, "\t\tflags {}", flags.join(","));
+    }
+    if !s.states.is_empty() {
+        // What a set declares has no count of its own.
+        let plain = Options { stateless: true, ..o.clone() };
+        let _ = writeln!(out, "\t\t{}", states(&s.states, &plain));
+    }
+    out.push_str(if s.auto_merge { "\t\tauto-merge\n" } else { "" });
+    if let Some(ms) = s.timeout {
+        let _ = writeln!(out, "\t\ttimeout {}", time::text(ms));
+    }
+    if let Some(ms) = s.gc_interval {
+        let _ = writeln!(out, "\t\tgc-interval {}", time::text(ms));
+    }
+}
+
+fn states(all: &[Statement], o: &Options) -> String {
+    all.iter().map(|s| statement(s, o)).collect::<Vec<_>>().join(" ")
+}
+
+/// An object's block (`obj_print_data`).
+pub fn object(name: &str, object: &Object, comment: Option<&str>, handle: u64, o: &Options) -> String {
+    let mut out = format!("\t{} {name} {{", object.kind().word());
+    if o.handles {
+        let _ = write!(out, " # handle {handle}");
+    }
+    out.push('\n');
+    if let Some(comment) = comment {
+        let _ = writeln!(out, "\t\tcomment \"{comment}\"");
+    }
+    let said = match object {
+        Object::Counter(..) if o.stateless => String::new(),
+        Object::Counter(packets, bytes) => format!("packets {packets} bytes {bytes}"),
+        Object::Quota(q) => quota(q, o),
+        Object::Limit(l) => limit(l),
+    };
+    if !said.is_empty() {
+        let _ = writeln!(out, "\t\t{said}");
+    }
+    out.push_str("\t}\n");
+    out
+}
+
 fn element(e: &super::data::Element, o: &Options) -> String {
-    let key = in_set(&e.key, o);
+    let mut key = in_set(&e.key, o);
+    if let Some(more) = e.more.as_deref() {
+        for s in &more.states {
+            let _ = write!(key, " {}", statement(s, o));
+        }
+        if let Some(ms) = more.timeout {
+            let _ = write!(key, " timeout {}", time::text(ms));
+        }
+        if let Some(ms) = more.expires.filter(|_| !o.stateless) {
+            let _ = write!(key, " expires {}", time::text(ms));
+        }
+        if let Some(comment) = &more.comment {
+            let _ = write!(key, " comment \"{comment}\"");
+        }
+    }
     match &e.data {
         None => key,
         Some(Data::Value(v)) => format!("{key} : {}", in_set(v, o)),
@@ -145,6 +235,7 @@ fn implied(all: &[Statement]) -> Vec<usize> {
         };
         let next = all[i + 1..].iter().find_map(|s| match s {
             Statement::Match(e, ..) | Statement::Set(e, _) | Statement::Vmap(e, _) => first_field(e),
+            Statement::Dynset(d) => first_field(&d.key),
             _ => None,
         });
         if next.is_some_and(|h| wanted.contains(&h)) {
@@ -187,7 +278,11 @@ fn statement(s: &Statement, o: &Options) -> String {
         Statement::Set(left, right) => format!("{} set {}", expr(left, o), expr(right, o)),
         Statement::Counter(..) if o.stateless => "counter".to_owned(),
         Statement::Counter(packets, bytes) => format!("counter packets {packets} bytes {bytes}"),
-        Statement::Limit(l) => limit(l),
+        Statement::Limit(l) => format!("limit {}", limit(l)),
+        Statement::Quota(q) => format!("quota {}", quota(q, o)),
+        Statement::Count { over, count } => format!("ct count {}{count}", if *over { "over " } else { "" }),
+        Statement::Object(kind, name, _) => format!("{} name \"{name}\"", kind.word()),
+        Statement::Dynset(d) => dynset(d, o),
         Statement::Verdict(v) => verdict_text(v),
         Statement::Vmap(key, map) => format!("{} vmap {}", expr(key, o), expr(map, o)),
         Statement::Reject(text, code) => match code {
@@ -220,17 +315,50 @@ fn limit(l: &Limit) -> String {
         _ => "week",
     };
     let over = if l.over { "over " } else { "" };
-    let sized = |n: u64| match n {
-        n if n > 0 && n % (1024 * 1024) == 0 => format!("{} mbytes", n / (1024 * 1024)),
-        n if n > 0 && n % 1024 == 0 => format!("{} kbytes", n / 1024),
-        n => format!("{n} bytes"),
-    };
     match l.bytes {
-        false if l.burst == 5 => format!("limit rate {over}{}/{unit}", l.rate),
-        false => format!("limit rate {over}{}/{unit} burst {} packets", l.rate, l.burst),
-        true if l.burst == 0 => format!("limit rate {over}{}/{unit}", sized(l.rate)),
-        true => format!("limit rate {over}{}/{unit} burst {}", sized(l.rate), sized(l.burst)),
+        false if l.burst == 5 => format!("rate {over}{}/{unit}", l.rate),
+        false => format!("rate {over}{}/{unit} burst {} packets", l.rate, l.burst),
+        true if l.burst == 0 => format!("rate {over}{}/{unit}", sized(l.rate)),
+        true => format!("rate {over}{}/{unit} burst {}", sized(l.rate), sized(l.burst)),
     }
+}
+
+/// Bytes in the greatest unit without a rest (`get_rate`).
+fn sized(n: u64) -> String {
+    match n {
+        n if n % (1024 * 1024) == 0 => format!("{} mbytes", n / (1024 * 1024)),
+        n if n % 1024 == 0 => format!("{} kbytes", n / 1024),
+        n => format!("{n} bytes"),
+    }
+}
+
+fn quota(q: &Quota, o: &Options) -> String {
+    let over = if q.over { "over " } else { "" };
+    // What came after the last byte is not told.
+    match q.used.min(q.bytes) {
+        used if used > 0 && !o.stateless => format!("{over}{} used {}", sized(q.bytes), sized(used)),
+        _ => format!("{over}{}", sized(q.bytes)),
+    }
+}
+
+fn dynset(d: &Dynset, o: &Options) -> String {
+    let mut out = match d.meter {
+        Some(size) => format!("meter {} size {size} {{ ", d.set),
+        None => format!("{} @{} {{ ", d.op.word(), d.set),
+    };
+    out.push_str(&expr(&d.key, o));
+    if let Some(ms) = d.timeout {
+        let _ = write!(out, " timeout {}", time::text(ms));
+    }
+    if !d.states.is_empty() {
+        let plain = Options { stateless: true, ..o.clone() };
+        let _ = write!(out, " {}", states(&d.states, &plain));
+    }
+    if let Some(data) = &d.data {
+        let _ = write!(out, " : {}", expr(data, o));
+    }
+    out.push_str(" }");
+    out
 }
 
 /// An expression.
@@ -250,6 +378,19 @@ pub fn expr(e: &Expr, o: &Options) -> String {
             let mode = if *random { "random" } else { "inc" };
             let tail = if *offset == 0 { String::new() } else { format!(" offset {offset}") };
             format!("numgen {mode} mod {modulus}{tail}")
+        }
+        Expr::Hash { key, modulus, seed, offset } => {
+            let mut out = match key {
+                Some(key) => format!("jhash {} mod {modulus}", expr(key, o)),
+                None => format!("symhash mod {modulus}"),
+            };
+            if let Some(seed) = seed {
+                let _ = write!(out, " seed 0x{seed:x}");
+            }
+            if *offset > 0 {
+                let _ = write!(out, " offset {offset}");
+            }
+            out
         }
         Expr::Value(v, ty) => ty.text(*v, o.numeric, o.services),
         Expr::Name(name) => format!("\"{name}\""),

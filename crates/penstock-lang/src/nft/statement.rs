@@ -85,22 +85,14 @@ impl Parser {
         }
         let Token::Word(word) = self.peek().clone() else { return self.unexpected("") };
         match word.as_str() {
-            "counter" => {
-                self.next();
-                let (mut packets, mut bytes) = (0, 0);
-                if self.take_word("packets") {
-                    packets = self.number()?;
-                    if !self.take_word("bytes") {
-                        return self.unexpected("bytes");
-                    }
-                    bytes = self.number()?;
-                }
-                Ok(Statement::Counter(packets, bytes))
+            "counter" | "limit" | "quota" => match self.object_named(&word)? {
+                Some(object) => Ok(object),
+                None => self.state().map(|s| s.unwrap_or(Statement::Counter(0, 0))),
+            },
+            "ct" if matches!(self.peek_after(), Token::Word(w) if w == "count") => {
+                self.state().map(|s| s.unwrap_or(Statement::Counter(0, 0)))
             }
-            "limit" => {
-                self.next();
-                self.limit()
-            }
+            "add" | "update" | "delete" | "set" | "meter" | "flow" => self.dynset(&word, family, known),
             "log" => {
                 self.next();
                 self.log()
@@ -206,7 +198,7 @@ impl Parser {
     }
 
     /// What may be looked at.
-    fn left(&mut self, family: Family, known: &mut Known) -> Parsed<Expr> {
+    pub(super) fn left(&mut self, family: Family, known: &mut Known) -> Parsed<Expr> {
         self.expand()?;
         let pos = self.pos();
         let Token::Word(word) = self.peek().clone() else { return self.unexpected("") };
@@ -253,19 +245,7 @@ impl Parser {
                     None => self.unexpected(""),
                 }
             }
-            "numgen" => {
-                self.next();
-                let random = self.take_word("random");
-                if !random && !self.take_word("inc") {
-                    return self.unexpected("inc or random");
-                }
-                if !self.take_word("mod") {
-                    return self.unexpected("mod");
-                }
-                let modulus = self.number()? as u32;
-                let offset = if self.take_word("offset") { self.number()? as u32 } else { 0 };
-                Ok(Expr::Numgen { random, modulus: modulus.max(1), offset })
-            }
+            "numgen" | "jhash" | "symhash" => self.generated(&word, family, known),
             header if FIELDS.iter().any(|f| f.0 == header) => {
                 self.next();
                 let end = self.pos();
@@ -367,7 +347,7 @@ impl Parser {
         how
     }
 
-    fn operator(&mut self) -> Option<Op> {
+    pub(super) fn operator(&mut self) -> Option<Op> {
         let op = match self.peek() {
             Token::Sign("&") => Op::And,
             Token::Sign("|") => Op::Or,
@@ -389,18 +369,18 @@ impl Parser {
     }
 
     /// The right of `set`: values and what may be looked at, with arithmetic and maps.
-    fn right_side(&mut self, family: Family, known: &mut Known) -> Parsed<Raw> {
+    pub(super) fn right_side(&mut self, family: Family, known: &mut Known) -> Parsed<Raw> {
         let one = |p: &mut Parser, known: &mut Known| -> Parsed<Raw> {
             p.expand()?;
             let pos = p.pos();
             if let Token::Word(w) = p.peek()
-                && matches!(w.as_str(), "jhash" | "symhash" | "fib" | "socket" | "osf")
+                && matches!(w.as_str(), "fib" | "socket" | "osf")
                 && matches!(p.peek_after(), Token::Word(_))
             {
                 return Err(super::unread::not_simulated(w, pos));
             }
             let looks = matches!(p.peek(), Token::Word(w)
-                if ["meta", "ct", "numgen"].contains(&w.as_str())
+                if ["meta", "ct", "numgen", "jhash", "symhash"].contains(&w.as_str())
                     || BARE.contains(&w.as_str())
                     || FIELDS.iter().any(|f| f.0 == w) && matches!(p.peek_after(), Token::Word(_)));
             if looks { Ok(Raw::Expr(p.left(family, known)?, pos)) } else { p.value() }
@@ -536,7 +516,7 @@ fn kept(statement: Statement, family: Family) -> Option<Statement> {
 }
 
 /// Values of the wanted type, among expressions of their own.
-fn resolve_mixed(raw: &Raw, wanted: &[Type]) -> Parsed<Expr> {
+pub(super) fn resolve_mixed(raw: &Raw, wanted: &[Type]) -> Parsed<Expr> {
     Ok(match raw {
         Raw::Op(op, a, b) => {
             let a = resolve_mixed(a, wanted)?;

@@ -74,6 +74,7 @@ impl Type {
             Type::Dscp => "dscp",
             Type::CtState => "ct_state",
             Type::CtDir => "ct_dir",
+            Type::CtId => "ct_id",
             Type::Icmp => "icmp_type",
             Type::Icmp6 => "icmpv6_type",
             Type::TcpFlag => "tcp_flag",
@@ -89,7 +90,7 @@ impl Type {
     }
     /// The type of this name.
     pub fn named(name: &str) -> Option<Type> {
-        const ALL: [Type; 20] = [
+        const ALL: [Type; 21] = [
             Type::Mark,
             Type::Classid,
             Type::Ifname,
@@ -100,6 +101,7 @@ impl Type {
             Type::Dscp,
             Type::CtState,
             Type::CtDir,
+            Type::CtId,
             Type::Icmp,
             Type::Icmp6,
             Type::TcpFlag,
@@ -126,6 +128,7 @@ impl Type {
             Type::Dscp => "Differentiated Services Code Point",
             Type::CtState => "conntrack state",
             Type::CtDir => "conntrack direction",
+            Type::CtId => "conntrack id",
             Type::Icmp => "ICMP type",
             Type::Icmp6 => "ICMPv6 type",
             Type::TcpFlag => "TCP flag",
@@ -142,7 +145,9 @@ impl Type {
     /// Bits.
     pub fn bits(self) -> u32 {
         match self {
-            Type::Mark | Type::Classid | Type::Ipv4 | Type::CtState | Type::Uid | Type::Gid => 32,
+            Type::Mark | Type::Classid | Type::Ipv4 | Type::CtState | Type::CtId | Type::Uid | Type::Gid => {
+                32
+            }
             Type::Ifname | Type::Ipv6 => 128,
             Type::Service | Type::EtherType => 16,
             Type::EtherAddr => 48,
@@ -193,6 +198,7 @@ impl Type {
             | Type::Classid
             | Type::Uid
             | Type::Gid
+            | Type::CtId
             | Type::CtDir => 5,
             Type::Ipv4 | Type::CtState | Type::PktType => 2,
             _ => 1,
@@ -459,7 +465,7 @@ pub fn elements(raw: &[RawElement], key: &[Type], data: Option<Type>) -> Result<
                 (Some(RawData::Verdict(v)), _) => Some(Data::Verdict(v.clone())),
                 (Some(RawData::Value(v)), ty) => Some(Data::Value(resolve(v, &[ty.unwrap_or(Type::Mark)])?)),
             };
-            Ok(Element { key: resolve(&e.key, key)?, data: given })
+            Ok(Element { key: resolve(&e.key, key)?, data: given, more: e.more.clone() })
         })
         .collect()
 }
@@ -490,8 +496,29 @@ pub fn bounds(key: &Expr) -> (u128, u128) {
 pub fn order(key: &Expr) -> Vec<(u128, u128)> {
     match key {
         Expr::Flags(v, _, _) => vec![(if *v == 0 { 0 } else { 1 << v.trailing_zeros() }, !v)],
+        Expr::Concat(parts) if parts.iter().all(|p| matches!(p, Expr::Value(..) | Expr::Name(_))) => {
+            parts.iter().rev().map(in_memory).collect()
+        }
         Expr::Concat(parts) => parts.iter().flat_map(order).collect(),
         _ => vec![bounds(key)],
+    }
+}
+
+/// The same of a part of a joined key: keys are compared as one number whose highest byte lies last in memory (`concat_expr_msort_value`).
+fn in_memory(key: &Expr) -> (u128, u128) {
+    let turned = match key {
+        Expr::Value(v, ty) => turned(*v, *ty),
+        Expr::Name(_) => bounds(key).0.swap_bytes(),
+        _ => return bounds(key),
+    };
+    (turned, turned)
+}
+
+/// A number with its highest byte last in memory, read back: numbers of the machine's own lie so already.
+pub(super) fn turned(value: u128, ty: Type) -> u128 {
+    match ty {
+        Type::Mark | Type::Classid | Type::Uid | Type::Gid | Type::Integer(32) => value,
+        _ => value.swap_bytes() >> (128 - 8 * ty.bits().div_ceil(8)),
     }
 }
 
@@ -530,7 +557,7 @@ pub(super) fn anonymous(key: &[Type], data: Option<Type>, mut list: Vec<Element>
         }
         list = merged
             .into_iter()
-            .map(|(first, last)| Element { key: as_written(first, last, key[0]), data: None })
+            .map(|(first, last)| Element::new(as_written(first, last, key[0]), None))
             .collect();
     }
     Set { key: key.to_vec(), data, interval, elements: list, ..Set::default() }

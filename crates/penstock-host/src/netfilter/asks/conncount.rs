@@ -27,6 +27,9 @@ impl Key for Of {
     }
 }
 
+/// All connections, where they are not told apart.
+const HERE: Of = Of { addr: 0, zone: 0 };
+
 /// `struct nf_conncount_list`.
 #[derive(Clone, PartialEq, Debug)]
 struct List {
@@ -98,19 +101,22 @@ impl List {
     }
 }
 
+/// A packet's connection: its tuple, and which it is where it is known.
+fn connection(skb: &Skb, tracking: &mut Tracking, now: i64) -> Option<(Tuple, Option<u32>)> {
+    let known = skb.rare().ct.and_then(|known| known.id).filter(|&id| tracking.get(Some(id)).is_some());
+    if let Some((tuple, id)) = known.and_then(|id| Some((tracking.get(Some(id))?.tuples[0], id))) {
+        return Some((tuple, Some(id)));
+    }
+    let tuple = Tuple::of(skb)?;
+    Some((tuple, tracking.find(&tuple, now).map(|found| found.0)))
+}
+
 impl Conncount {
     /// Counts a packet's connection; how many its address has now. 0: that cannot be told.
     pub(super) fn count(&mut self, of: Of, skb: &Skb, way: &mut Way<'_>) -> u32 {
         let tracking = &mut *way.tracking;
         let now = tracking.ticks(way.now);
-        let known = skb.rare().ct.and_then(|known| known.id).filter(|&id| tracking.get(Some(id)).is_some());
-        let (tuple, id) = match known.and_then(|id| Some((tracking.get(Some(id))?.tuples[0], id))) {
-            Some((tuple, id)) => (tuple, Some(id)),
-            None => {
-                let Some(tuple) = Tuple::of(skb) else { return 0 };
-                (tuple, tracking.find(&tuple, now).map(|found| found.0))
-            }
-        };
+        let Some((tuple, id)) = connection(skb, tracking, now) else { return 0 };
         let Some(list) = self.0.get_mut(&of) else {
             self.0.insert(of, List { tuples: vec![tuple], looked: (now, 0) });
             return 1;
@@ -120,5 +126,26 @@ impl Conncount {
             list.clean(tracking, now);
         }
         list.tuples.len() as u32
+    }
+    /// Counts a packet's connection among all that come here, whatever their addresses (`nft_connlimit_do_eval`). `None`: that cannot be told.
+    pub(in crate::netfilter) fn count_here(&mut self, skb: &Skb, way: &mut Way<'_>) -> Option<u32> {
+        let tracking = &mut *way.tracking;
+        let now = tracking.ticks(way.now);
+        let (tuple, id) = connection(skb, tracking, now)?;
+        if self.0.get(&HERE).is_none() {
+            self.0.insert(HERE, List { tuples: Vec::new(), looked: (now, 0) });
+        }
+        let list = self.0.get_mut(&HERE)?;
+        if list.add(tuple, id, tracking, now) == Added::Assured {
+            list.clean(tracking, now);
+        }
+        Some(list.tuples.len() as u32)
+    }
+    /// Whether none of those is left (`nf_conncount_gc_list`).
+    pub(in crate::netfilter) fn is_over(&mut self, way: &mut Way<'_>) -> bool {
+        let now = way.tracking.ticks(way.now);
+        let Some(list) = self.0.get_mut(&HERE) else { return false };
+        list.clean(way.tracking, now);
+        list.tuples.is_empty()
     }
 }

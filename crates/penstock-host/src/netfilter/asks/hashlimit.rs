@@ -390,21 +390,22 @@ impl Netfilter {
         }
         Ok(())
     }
-    /// A table has other rules than before: each that has a `hashlimit` gets its table, and those that nobody names go.
+    /// A table has other rules than before: each that has a `hashlimit` or a `recent` gets its table or list, and those that nobody names go.
     pub(in crate::netfilter) fn bind_hashes(&mut self, family: Family, table: xt::Table) {
-        let Netfilter { tables, hashes, .. } = self;
+        let Netfilter { tables, hashes, recents, .. } = self;
         let tables = &mut tables[family as usize];
         let had = !hashes.is_empty();
-        tables[table as usize].each_memory(|asks, memory| {
-            if let Asks::Hashlimit(h) = asks {
-                memory.more = More::Table(hashes.bind(family, h));
-            }
+        tables[table as usize].each_memory(|asks, memory| match asks {
+            Asks::Hashlimit(h) => memory.more = More::Table(hashes.bind(family, h)),
+            Asks::Recent(r) => memory.more = More::Table(recents.bind(r)),
+            _ => {}
         });
         if had {
             let rules = |t: &TableState| t.all_rules().flat_map(hashlimits).map(|h| h.name.clone()).collect();
             let names: Vec<String> = tables.iter().flat_map(|t| -> Vec<String> { rules(t) }).collect();
             hashes.keep(family, |name| names.iter().any(|n| n == name));
         }
+        self.keep_recents();
     }
 }
 

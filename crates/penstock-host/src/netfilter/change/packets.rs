@@ -25,7 +25,8 @@ fn reply(to: &Skb) -> Skb {
 
 fn nft(nf: &mut Netfilter, text: &str) {
     let devices = ["lo", "eth0", "eth1"].map(str::to_owned);
-    nf.run_nft(text, None, &Options::default(), &devices).unwrap_or_else(|f| panic!("{text}: {}", f.message));
+    nf.run_nft(text, None, &Options::default(), &devices, Time::ZERO)
+        .unwrap_or_else(|f| panic!("{text}: {}", f.message));
 }
 
 #[test]
@@ -156,7 +157,7 @@ fn nft_marks_classifies_and_sets_dscp() {
     through(&mut nf, Hook::Prerouting, &mut answer, "eth0", "");
     through(&mut nf, Hook::Postrouting, &mut answer, "", "eth1");
     assert_eq!(answer.mark, 3);
-    assert!(nf.nft_ruleset().contains("meta mark set 0x00000003 counter packets 1 bytes 1500"));
+    assert!(nf.nft_ruleset(Time::ZERO).contains("meta mark set 0x00000003 counter packets 1 bytes 1500"));
 }
 
 #[test]

@@ -1,15 +1,16 @@
 //! `nft` commands carried out: all of one call, or none.
 
+use super::live::{Clock, Kept};
+use super::state::ObjectState;
 use super::{ChainState, Memory, RuleState, Ruleset, SetState, TableState};
 use crate::netfilter::Netfilter;
 use penstock_lang::nft::{
-    self, Base, Command, Element, Expr, Family, Fault, Name, Options, Place, Pos, RawElement, Rule,
-    Statement, value,
+    self, Base, Command, Expr, Family, Fault, Name, Options, Place, Pos, Rule, Statement,
 };
-use std::collections::BTreeMap;
+use penstock_model::Time;
 
-const ENOENT: &str = "No such file or directory";
-const EEXIST: &str = "File exists";
+pub(super) const ENOENT: &str = "No such file or directory";
+pub(super) const EEXIST: &str = "File exists";
 const EBUSY: &str = "Device or resource busy";
 
 impl Netfilter {
@@ -23,16 +24,18 @@ impl Netfilter {
         _source: Option<&str>,
         options: &Options,
         devices: &[String],
+        now: Time,
     ) -> Result<String, Fault> {
         let commands = nft::parse(text)?;
+        let clock = Clock { now: self.tracking.ticks(now), hz: self.tracking.hz() };
         // Elements are added as a whole or not at all, and nothing else rests on them: the rules need not be copied for them.
         if let ([add @ Command::AddElement(..)], false) = (commands.as_slice(), options.check) {
-            return self.nft.apply(add, options, devices);
+            return self.nft.apply(add, options, devices, clock);
         }
         let mut new = self.nft.clone();
         let mut printed = String::new();
         for command in &commands {
-            printed.push_str(&new.apply(command, options, devices)?);
+            printed.push_str(&new.apply(command, options, devices, clock)?);
         }
         new.check(&commands)?;
         if !options.check && new != self.nft {
@@ -43,8 +46,9 @@ impl Netfilter {
     }
 
     /// All rules, as `nft list ruleset` prints them.
-    pub fn nft_ruleset(&self) -> String {
-        self.nft.list(nft::What::Ruleset, None, &Options::default())
+    pub fn nft_ruleset(&self, now: Time) -> String {
+        let clock = Clock { now: self.tracking.ticks(now), hz: self.tracking.hz() };
+        self.nft.list((nft::What::Ruleset, None, None), &Options::default(), clock)
     }
 }
 
@@ -56,11 +60,10 @@ fn rule_state(table: &mut TableState, rule: &Rule) -> RuleState {
         table.handles += sets as u64;
     }
     table.handles += 1;
+    let drawn = |e: &Expr| matches!(e, Expr::Numgen { .. } | Expr::Hash { seed: None, .. });
     let remembers = |s: &Statement| match s {
-        Statement::Limit(_) => true,
-        s => super::expressions(s)
-            .into_iter()
-            .any(|e| super::any_part(e, &|e| matches!(e, Expr::Numgen { .. }))),
+        Statement::Limit(_) | Statement::Count { .. } => true,
+        s => super::expressions(s).into_iter().any(|e| super::any_part(e, &drawn)),
     };
     let memory = match rule.statements.iter().any(remembers) {
         true => vec![Memory::default(); rule.statements.len()],
@@ -70,10 +73,10 @@ fn rule_state(table: &mut TableState, rule: &Rule) -> RuleState {
 }
 
 impl Ruleset {
-    fn find(&self, name: &Name) -> Option<usize> {
+    pub(super) fn find(&self, name: &Name) -> Option<usize> {
         self.tables.iter().position(|t| t.family == name.family && t.name == name.table)
     }
-    fn table_mut(&mut self, name: &Name) -> Result<&mut TableState, Fault> {
+    pub(super) fn table_mut(&mut self, name: &Name) -> Result<&mut TableState, Fault> {
         let at = self.find(name);
         let help = "nft add table makes one";
         at.map(|at| &mut self.tables[at]).ok_or_else(|| Fault::kernel(name.table_pos, ENOENT, help))
@@ -85,7 +88,7 @@ impl Ruleset {
             None => Err(Fault::kernel(name.pos, ENOENT, "nft add chain makes one")),
         }
     }
-    fn set_mut(&mut self, name: &Name) -> Result<&mut SetState, Fault> {
+    pub(super) fn set_mut(&mut self, name: &Name) -> Result<&mut SetState, Fault> {
         let table = self.table_mut(name)?;
         let found = table.sets.iter_mut().find(|s| s.name == name.name);
         found.ok_or_else(|| Fault::kernel(name.pos, ENOENT, "nft add set makes one"))
@@ -100,6 +103,7 @@ impl Ruleset {
         command: &Command,
         o: &Options,
         devices: &[String],
+        clock: Clock,
     ) -> Result<String, Fault> {
         match command {
             Command::AddTable(name, create, comment) => self.add_table(name, *create, comment.clone())?,
@@ -108,14 +112,19 @@ impl Ruleset {
                 self.tables.retain(|t| t.family != name.family || t.name != name.table);
             }
             Command::FlushTable(name) => {
-                self.table_mut(name)?.chains.iter_mut().for_each(|c| c.rules.clear());
+                let table = self.table_mut(name)?;
+                table.chains.iter_mut().for_each(|c| c.rules.clear());
+                table.drop_meters();
             }
-            Command::ListTable(name) => return Ok(self.seen(name)?.text(o)),
+            Command::ListTable(name) => return Ok(self.seen(name)?.text(o, clock)),
             Command::AddChain(name, create, base, comment) => {
                 self.add_chain(name, *create, base.as_ref(), comment.clone(), devices)?;
             }
             Command::DeleteChain(name) => self.delete_chain(name)?,
-            Command::FlushChain(name) => self.chain_mut(name)?.rules.clear(),
+            Command::FlushChain(name) => {
+                self.chain_mut(name)?.rules.clear();
+                self.table_mut(name)?.drop_meters();
+            }
             Command::RenameChain(name, new) => {
                 if self.table_mut(name)?.chain(new).is_some() {
                     return Err(Fault::kernel(name.pos, EEXIST, "there is a chain of this name"));
@@ -129,19 +138,24 @@ impl Ruleset {
             }
             Command::AddRule(name, insert, place, rule, pos) => {
                 devices_there(rule, *pos, devices)?;
-                self.add_rule(name, *insert, *place, rule)?;
+                let rule = self.bound(name, rule, *pos, clock)?;
+                self.add_rule(name, *insert, *place, &rule)?;
             }
             Command::ReplaceRule(name, handle, pos, rule) => {
                 self.sets_there(name, rule)?;
+                self.rule_mut(name, *handle, *pos)?;
+                let rule = self.bound(name, rule, *pos, clock)?;
                 let table = self.table_mut(name)?;
-                let mut fresh = rule_state(table, rule);
+                let mut fresh = rule_state(table, &rule);
                 let slot = self.rule_mut(name, *handle, *pos)?;
                 fresh.handle = *handle;
                 *slot = fresh;
+                self.table_mut(name)?.drop_meters();
             }
             Command::DeleteRule(name, handle, pos) => {
                 self.rule_mut(name, *handle, *pos)?;
                 self.chain_mut(name)?.rules.retain(|r| r.handle != *handle);
+                self.table_mut(name)?.drop_meters();
             }
             Command::AddSet(name, create, set, elements, comment) => {
                 let table = self.table_mut(name)?;
@@ -151,35 +165,99 @@ impl Ruleset {
                         return Err(Fault::kernel(name.pos, EEXIST, "there is one of other types"));
                     }
                     Some(_) => {}
-                    None => {
-                        table.handles += 1;
-                        let handle = table.handles;
-                        let (name, comment) = (name.name.clone(), comment.clone());
-                        table.sets.push(SetState { name, handle, set: set.clone(), comment });
-                    }
+                    None => table.add_set(name, set, comment.clone(), clock)?,
                 }
-                self.add_elements(name, elements, false, name.pos)?;
+                self.add_elements(name, elements, false, (name.pos, clock))?;
             }
             Command::DeleteSet(name) => {
                 self.set_mut(name)?;
                 let table = self.table_mut(name)?;
-                if table.rules().any(|r| uses_set(r, &name.name)) {
+                if table.rules().any(|r| super::sets::uses_set(r, &name.name)) {
                     return Err(Fault::kernel(name.pos, EBUSY, "delete the rules that use it first"));
                 }
                 table.sets.retain(|s| s.name != name.name);
             }
-            Command::FlushSet(name) => self.set_mut(name)?.set.elements_mut().clear(),
+            Command::FlushSet(name) => {
+                let set = self.set_mut(name)?;
+                set.set.elements_mut().clear();
+                set.kept.clear();
+            }
             Command::ListSet(name) => {
                 let table = self.seen(name)?;
-                return table.set_text(&name.name, o).ok_or_else(|| Fault::new(name.pos, ENOENT, ""));
+                let text = table.set_text(&name.name, false, o, clock);
+                return text.ok_or_else(|| Fault::new(name.pos, ENOENT, ""));
+            }
+            Command::ListMeter(name) => {
+                let table = self.seen(name)?;
+                let text = table.set_text(&name.name, true, o, clock);
+                return text.ok_or_else(|| Fault::new(name.pos, ENOENT, ""));
+            }
+            Command::AddObject(name, create, object, comment) => {
+                let table = self.table_mut(name)?;
+                if table.object(object.kind(), &name.name).is_some() {
+                    return match create {
+                        true => Err(Fault::kernel(name.pos, EEXIST, "there is one of this name")),
+                        false => Ok(String::new()),
+                    };
+                }
+                if let nft::Object::Quota(q) = object
+                    && q.used > q.bytes
+                {
+                    return Err(Fault::kernel(name.pos, "Invalid argument", "used is more than the quota"));
+                }
+                table.handles += 1;
+                let fresh = ObjectState::new(&name.name, table.handles, object, comment.clone());
+                table.objects.push(fresh);
+            }
+            Command::DeleteObject(name, kind) => {
+                let table = self.table_mut(name)?;
+                let Some(at) = table.object(*kind, &name.name) else {
+                    return Err(Fault::kernel(name.pos, ENOENT, "there is no such object"));
+                };
+                let named =
+                    |s: &Statement| matches!(s, Statement::Object(k, n, _) if k == kind && *n == name.name);
+                if table.rules().any(|r| r.statements.iter().any(named)) {
+                    return Err(Fault::kernel(name.pos, EBUSY, "delete the rules that use it first"));
+                }
+                table.objects.remove(at);
+            }
+            Command::ListObject(name, kind, reset) => {
+                let missing = || Fault::new(name.pos, ENOENT, "");
+                let text = self.seen(name)?.object_text(*kind, &name.name, o).ok_or_else(missing)?;
+                if *reset {
+                    let table = self.table_mut(name)?;
+                    let at = table.object(*kind, &name.name);
+                    at.map(|at| &mut table.objects[at]).into_iter().for_each(ObjectState::reset);
+                }
+                return Ok(text);
+            }
+            Command::ResetObjects(kind, family, table) => {
+                if let Some(name) = table {
+                    self.seen(name)?;
+                }
+                let text = self.list((nft::What::Objects(*kind), *family, table.as_ref()), o, clock);
+                let one = |t: &TableState| {
+                    family.is_none_or(|f| f == t.family)
+                        && table.as_ref().is_none_or(|n| n.family == t.family && n.table == t.name)
+                };
+                let tables = self.tables.iter_mut().filter(|t| one(t));
+                tables.flat_map(|t| &mut t.objects).filter(|b| b.kind == *kind).for_each(ObjectState::reset);
+                return Ok(text);
             }
             Command::AddElement(name, create, elements, pos) => {
-                self.add_elements(name, elements, *create, *pos)?;
+                self.add_elements(name, elements, *create, (*pos, clock))?;
             }
             Command::DeleteElement(name, elements, pos) => {
                 for element in self.resolved(name, elements)? {
+                    let SetState { set, kept, .. } = self.set_mut(name)?;
+                    if *kept != Kept::Plain {
+                        if !kept.remove(set, &element.key, clock) {
+                            return Err(Fault::kernel(*pos, ENOENT, "it is not in the set"));
+                        }
+                        continue;
+                    }
                     let all = self.set_mut(name)?.set.elements_mut();
-                    match place(all, &element.key).ok() {
+                    match super::sets::place(all, &element.key).ok() {
                         Some(at) => drop(all.remove(at)),
                         None => return Err(Fault::kernel(*pos, ENOENT, "it is not in the set")),
                     }
@@ -188,7 +266,12 @@ impl Ruleset {
             Command::FlushRuleset(family) => {
                 self.tables.retain(|t| family.is_some_and(|f| f != t.family));
             }
-            Command::List(what, family) => return Ok(self.list(*what, *family, o)),
+            Command::List(what, family, table) => {
+                if let Some(name) = table {
+                    self.seen(name)?;
+                }
+                return Ok(self.list((*what, *family, table.as_ref()), o, clock));
+            }
         }
         Ok(String::new())
     }
@@ -207,6 +290,7 @@ impl Ruleset {
                     handles: 0,
                     chains: Vec::new(),
                     sets: Vec::new(),
+                    objects: Vec::new(),
                 });
                 Ok(())
             }
@@ -279,35 +363,6 @@ impl Ruleset {
         found.ok_or_else(|| Fault::kernel(pos, ENOENT, "nft -a list ruleset shows the handles"))
     }
 
-    /// Sets a rule names, and their types.
-    fn sets_there(&self, name: &Name, rule: &Rule) -> Result<(), Fault> {
-        let Some(at) = self.find(name) else { return Ok(()) };
-        let table = &self.tables[at];
-        for s in &rule.statements {
-            let (left, right) = match s {
-                Statement::Match(left, _, right) | Statement::Vmap(left, right) => (left, right),
-                Statement::Set(_, Expr::Map(left, right)) => (left.as_ref(), right.as_ref()),
-                _ => continue,
-            };
-            let Expr::Named(set, pos) = right else { continue };
-            let Some(found) = table.set(set) else {
-                return Err(Fault::new(*pos, ENOENT, "nft add set makes one"));
-            };
-            let wanted = nft::types(left);
-            if found.key != wanted
-                && let (Some(want), Some(has)) = (wanted.first(), found.key.first())
-            {
-                let message = format!(
-                    "datatype mismatch, expected {}, expression has type {}",
-                    want.described(),
-                    has.described()
-                );
-                return Err(Fault::new(*pos, message, "the set is for something else"));
-            }
-        }
-        Ok(())
-    }
-
     fn add_rule(&mut self, name: &Name, insert: bool, place: Place, rule: &Rule) -> Result<(), Fault> {
         self.sets_there(name, rule)?;
         self.chain_mut(name)?;
@@ -334,69 +389,6 @@ impl Ruleset {
         chain.rules.insert(if insert { beside } else { beside + 1 }, fresh);
         Ok(())
     }
-
-    fn resolved(&mut self, name: &Name, elements: &[RawElement]) -> Result<Vec<Element>, Fault> {
-        let set = &self.set_mut(name)?.set;
-        value::elements(elements, &set.key, set.data)
-    }
-
-    fn add_elements(
-        &mut self,
-        name: &Name,
-        elements: &[RawElement],
-        create: bool,
-        pos: Pos,
-    ) -> Result<(), Fault> {
-        let fresh = self.resolved(name, elements)?;
-        let set = &mut self.set_mut(name)?.set;
-        // Those of this call, in their order, and which of them the set has not.
-        let mut new: Vec<Element> = Vec::new();
-        let mut seen: BTreeMap<Vec<(u128, u128)>, Vec<usize>> = BTreeMap::new();
-        for element in fresh {
-            let same = seen.entry(value::order(&element.key)).or_default();
-            let twin = same.iter().map(|&i| &new[i]).find(|e| e.key == element.key);
-            let there = place(&set.elements, &element.key).ok().map(|at| &set.elements[at]);
-            match there.or(twin) {
-                Some(_) if create => return Err(Fault::kernel(pos, EEXIST, "it is in the set")),
-                Some(old) if old.data != element.data => {
-                    return Err(Fault::kernel(pos, EEXIST, "it gives something else"));
-                }
-                Some(_) => {}
-                None => {
-                    same.push(new.len());
-                    new.push(element);
-                }
-            }
-        }
-        if new.is_empty() {
-            return Ok(());
-        }
-        let all = set.elements_mut();
-        match (new.len(), new.pop()) {
-            (1, Some(one)) => {
-                let at = place(all, &one.key).unwrap_or_else(|at| at);
-                all.insert(at, one);
-            }
-            (_, last) => {
-                all.extend(new.into_iter().chain(last));
-                value::ordered(all);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Where the element with a key stands among those of a set, which are in order; an error says where it would.
-fn place(all: &[Element], key: &Expr) -> Result<usize, usize> {
-    let wanted = value::order(key);
-    let mut at = all.partition_point(|e| value::order(&e.key) < wanted);
-    while let Some(e) = all.get(at).filter(|e| value::order(&e.key) == wanted) {
-        if e.key == *key {
-            return Ok(at);
-        }
-        at += 1;
-    }
-    Err(at)
 }
 
 /// `iif` and `oif` are for devices there are.
@@ -409,9 +401,4 @@ fn devices_there(rule: &Rule, pos: Pos, devices: &[String]) -> Result<(), Fault>
         true => Err(Fault::new(pos, "Interface does not exist", "iifname and oifname may name others")),
         false => Ok(()),
     }
-}
-
-fn uses_set(rule: &Rule, name: &str) -> bool {
-    let named = |e: &Expr| matches!(e, Expr::Named(n, _) if n == name);
-    rule.statements.iter().flat_map(super::expressions).any(|e| super::any_part(e, &named))
 }

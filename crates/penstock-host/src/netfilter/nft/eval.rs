@@ -2,24 +2,20 @@
 
 use super::super::Fate;
 use super::super::asks::{Origin, ROOT};
-use super::super::eval::{Ip, Way, bucket, packet_type, ports, set_tos, set_ttl};
+use super::super::eval::{Ip, Way, packet_type, ports, set_tos, set_ttl};
 use super::super::mss::Mss;
 use super::super::nat::Nat;
 use super::super::state::Memory;
-use super::{Ruleset, TableState};
+use super::found::{Lookup, is_key};
+use super::live::Seen;
+use super::state::passes;
+use super::{Ruleset, TableState, generated};
 use penstock_lang::iptables::extension::state;
-use penstock_lang::nft::{Compare, Data, Element, Expr, Limit, Op, Set, Statement, Verdict, value};
+use penstock_lang::nft::{Compare, Data, Expr, Op, Statement, Verdict, types};
 use penstock_packet::{L3, L4, Skb};
 
 /// Chains within chains (`NFT_JUMP_STACK_SIZE`).
 const DEPTH: usize = 16;
-
-/// What an expression gives: a number, or a device's name.
-#[derive(Clone, PartialEq, Eq)]
-enum Seen {
-    Number(u128),
-    Name(String),
-}
 
 /// What became of a rule.
 enum Step {
@@ -53,6 +49,9 @@ impl Ruleset {
             }
             let step = state.rule(chain, at, skb, way);
             at += 1;
+            if way.hotdrop {
+                return Fate::Drop;
+            }
             match step {
                 Step::Next | Step::Verdict(Verdict::Continue) => {}
                 Step::Fate(fate) => return fate,
@@ -104,7 +103,7 @@ impl TableState {
 
     /// `None` where the rule goes no further.
     fn statement(
-        &self,
+        &mut self,
         s: &mut Statement,
         mem: &mut Memory,
         skb: &mut Skb,
@@ -113,7 +112,7 @@ impl TableState {
         match s {
             Statement::Match(left, how, right) => {
                 let seen = self.look(left, mem, skb, way)?;
-                self.holds(&seen, *how, right).then_some(Step::Next)
+                self.holds(&seen, *how, right, skb, way).then_some(Step::Next)
             }
             Statement::Set(left, right) => {
                 let seen = self.look(right, mem, skb, way)?;
@@ -122,17 +121,28 @@ impl TableState {
                 }
                 Some(Step::Next)
             }
-            Statement::Counter(packets, bytes) => {
-                *packets += 1;
-                *bytes += u64::from(skb.network_len());
-                Some(Step::Next)
+            Statement::Counter(..) | Statement::Limit(_) | Statement::Quota(_) | Statement::Count { .. } => {
+                passes(s, mem, skb, way).then_some(Step::Next)
             }
-            Statement::Limit(l) => within(l, mem, skb, way).then_some(Step::Next),
+            Statement::Object(kind, name, _) => {
+                let object = self.objects.iter_mut().find(|o| o.kind == *kind && o.name == *name)?;
+                passes(&mut object.state.statement, &mut object.state.memory, skb, way).then_some(Step::Next)
+            }
+            Statement::Dynset(d) => {
+                let seen = self.look(&d.key, mem, skb, way)?;
+                let data = match &d.data {
+                    Some(data) => Some(self.look(data, mem, skb, way)?),
+                    None => None,
+                };
+                let set = self.sets.iter_mut().find(|s| s.name == d.set)?;
+                set.kept.by_packet(&set.set, d, (&seen, data.as_deref()), skb, way).then_some(Step::Next)
+            }
             Statement::Verdict(v) => Some(Step::Verdict(v.clone())),
             Statement::Vmap(key, map) => {
                 let seen = self.look(key, mem, skb, way)?;
-                match self.mapped(&seen, map) {
-                    Some(Data::Verdict(v)) => Some(Step::Verdict(v.clone())),
+                match self.consult(map, &seen, false, skb, way) {
+                    Lookup::Found(Some(Data::Verdict(v))) => Some(Step::Verdict(v.clone())),
+                    Lookup::Broke => None,
                     // What is not in the map goes on in the rule.
                     _ => Some(Step::Next),
                 }
@@ -155,7 +165,7 @@ impl TableState {
     }
 
     /// What an expression gives, a part for each of a joined one.
-    fn look(&self, e: &Expr, mem: &mut Memory, skb: &Skb, way: &mut Way<'_>) -> Option<Vec<Seen>> {
+    fn look(&mut self, e: &Expr, mem: &mut Memory, skb: &Skb, way: &mut Way<'_>) -> Option<Vec<Seen>> {
         let number = |n: u128| Some(vec![Seen::Number(n)]);
         match e {
             Expr::Meta("random") => number(way.dice.0.next_u32().into()),
@@ -169,6 +179,17 @@ impl TableState {
                 let n = mem.count;
                 mem.count = (n + 1) % modulus;
                 number(u128::from(n + offset))
+            }
+            Expr::Hash { key, modulus, seed, offset } => {
+                let hash = match key {
+                    Some(key) => {
+                        let seen = self.look(key, mem, skb, way)?;
+                        let seed = seed.unwrap_or_else(|| generated::seed(mem, way));
+                        generated::jhash(&seen, &types(key), seed)
+                    }
+                    None => generated::symhash(skb),
+                };
+                number(u128::from(generated::scaled(hash, *modulus).wrapping_add(*offset)))
             }
             Expr::Value(v, _) | Expr::Flags(v, _, _) => number(*v),
             Expr::Name(name) => Some(vec![Seen::Name(name.clone())]),
@@ -185,10 +206,14 @@ impl TableState {
             }
             Expr::Map(key, map) => {
                 let seen = self.look(key, mem, skb, way)?;
-                match self.mapped(&seen, map)? {
-                    Data::Value(v) => self.look(v, mem, skb, way),
-                    Data::Verdict(_) => None,
-                }
+                let data = match self.consult(map, &seen, false, skb, way) {
+                    Lookup::Found(Some(Data::Value(Expr::Value(n, _) | Expr::Flags(n, _, _)))) => {
+                        return number(*n);
+                    }
+                    Lookup::Found(Some(Data::Value(v))) => v.clone(),
+                    _ => return None,
+                };
+                self.look(&data, mem, skb, way)
             }
             Expr::Concat(all) => {
                 let mut parts = Vec::new();
@@ -201,21 +226,13 @@ impl TableState {
         }
     }
 
-    fn set_of<'a>(&'a self, e: &'a Expr) -> Option<&'a Set> {
-        match e {
-            Expr::Set(s) => Some(s),
-            Expr::Named(name, _) => self.set(name),
-            _ => None,
-        }
-    }
-
-    fn mapped<'a>(&'a self, seen: &[Seen], map: &'a Expr) -> Option<&'a Data> {
-        element(self.set_of(map)?, seen)?.data.as_ref()
-    }
-
-    fn holds(&self, seen: &[Seen], how: Compare, right: &Expr) -> bool {
-        if let Some(set) = self.set_of(right) {
-            return element(set, seen).is_some() != (how == Compare::Not);
+    fn holds(&mut self, seen: &[Seen], how: Compare, right: &Expr, skb: &Skb, way: &mut Way<'_>) -> bool {
+        let not = how == Compare::Not;
+        match self.consult(right, seen, not, skb, way) {
+            Lookup::NoSet => {}
+            Lookup::Absent => return not,
+            Lookup::Broke => return false,
+            Lookup::Found(_) => return !not,
         }
         let ordered = |f: fn(&u128, &u128) -> bool| match (seen, right) {
             ([Seen::Number(n)], Expr::Value(v, _)) => f(n, v),
@@ -242,60 +259,6 @@ impl TableState {
             },
         }
     }
-}
-
-/// The first element of a set whose key is what is seen.
-fn element<'a>(set: &'a Set, seen: &[Seen]) -> Option<&'a Element> {
-    // Keys of more parts are rare, and then looked for one after the other.
-    let mut numbers = [0; 8];
-    let mut known = 0;
-    for (seen, number) in seen.iter().zip(&mut numbers) {
-        if let Seen::Number(n) = seen {
-            *number = *n;
-            known += 1;
-        }
-    }
-    if known == seen.len()
-        && let Some(found) = set.find(&numbers[..seen.len()])
-    {
-        return found;
-    }
-    set.elements.iter().find(|e| is_key(seen, &e.key))
-}
-
-/// Whether what is seen is this value, or within it.
-fn is_key(seen: &[Seen], key: &Expr) -> bool {
-    match (seen, key) {
-        (parts, Expr::Concat(keys)) => {
-            parts.len() == keys.len()
-                && parts.iter().zip(keys).all(|(part, key)| is_key(std::slice::from_ref(part), key))
-        }
-        ([Seen::Number(n)], Expr::Flags(v, Some(mask), _)) => n & mask == *v,
-        ([Seen::Number(n)], key) => {
-            let (first, last) = value::bounds(key);
-            (first..=last).contains(n)
-        }
-        ([Seen::Name(name)], Expr::Name(wanted)) => match wanted.strip_suffix('*') {
-            Some(head) => name.starts_with(head),
-            None => name == wanted,
-        },
-        _ => false,
-    }
-}
-
-fn within(l: &Limit, mem: &mut Memory, skb: &Skb, way: &Way<'_>) -> bool {
-    //= linux v6.12 net/netfilter/nft_limit.c nft_limit_init, nft_limit_eval
-    let ns = i128::from(l.per_s) * 1_000_000_000;
-    let rate = i128::from(l.rate.max(1));
-    let (cost, cap) = match l.bytes {
-        false => {
-            let cost = ns / rate;
-            (cost, cost * if l.burst == 0 { 5 } else { i128::from(l.burst) })
-        }
-        true => (i128::from(skb.network_len()) * ns / rate, ns * (rate + i128::from(l.burst)) / rate),
-    };
-    let conform = bucket(mem, cost as i64, cap.min(i64::MAX.into()) as i64, way.now);
-    conform != l.over
 }
 
 fn meta(key: &str, skb: &Skb, way: &Way<'_>) -> Option<Seen> {
@@ -344,6 +307,7 @@ fn ct(key: &str, reply: Option<bool>, skb: &Skb, way: &mut Way<'_>) -> Option<u1
     Some(match key {
         "mark" => c.mark.into(),
         "direction" => u128::from(known.reply),
+        "id" => generated::connection(&c.tuples[0], known.id.unwrap_or(0)).into(),
         "l3proto" => {
             if matches!(skb.l3, L3::Ipv6(_)) {
                 10
@@ -465,48 +429,4 @@ fn code_of(text: &str, code: Option<u8>, skb: &Skb) -> Option<u8> {
         13 => 1,
         other => other,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use penstock_lang::nft::Type;
-
-    /// Keys of every kind, overlapping ranges among them: what is found is what a walk finds.
-    #[test]
-    fn an_element_is_the_one_that_a_walk_finds() {
-        let mut dice = penstock_model::Rng::named(3, "sets");
-        let t = Type::Service;
-        for round in 0..300 {
-            let kinds = [1, 3, 4, 5][round % 4];
-            let mut set = Set::default();
-            for _ in 0..dice.below(40) {
-                let (n, more) = (u128::from(dice.below(60)), u128::from(dice.below(9)));
-                let key = match dice.below(kinds) {
-                    0 => Expr::Value(n, t),
-                    1 => Expr::Range(n, n + more, t),
-                    2 => Expr::Prefix(n & !3, 14, t),
-                    3 => Expr::Name(format!("eth{n}")),
-                    _ => Expr::Flags(n, Some(7), t),
-                };
-                set.elements_mut().push(Element { key, data: None });
-            }
-            if round % 5 == 4 {
-                for e in set.elements_mut() {
-                    e.key = Expr::Concat(vec![e.key.clone(), Expr::Value(u128::from(dice.below(3)), t)]);
-                }
-            }
-            value::ordered(set.elements_mut());
-            for n in 0..70 {
-                for seen in [
-                    vec![Seen::Number(n)],
-                    vec![Seen::Number(n), Seen::Number(1)],
-                    vec![Seen::Name(format!("eth{n}"))],
-                ] {
-                    let walked = set.elements.iter().find(|e| is_key(&seen, &e.key));
-                    assert_eq!(element(&set, &seen), walked, "{n} in {set:?}");
-                }
-            }
-        }
-    }
 }

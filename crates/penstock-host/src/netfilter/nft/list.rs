@@ -1,7 +1,8 @@
 //! Tables as `nft list` prints them.
 
-use super::{ChainState, Ruleset, TableState};
-use penstock_lang::nft::{Family, Options, What, show};
+use super::live::Clock;
+use super::{ChainState, Ruleset, SetState, TableState};
+use penstock_lang::nft::{Family, Kind, Name, Options, What, show};
 use std::fmt::Write;
 
 impl ChainState {
@@ -34,12 +35,31 @@ impl TableState {
         let handle = if o.handles { format!(" # handle {}", self.handle) } else { String::new() };
         format!("table {} {} {{{handle}\n", self.family.name(), self.name)
     }
-    fn set_texts(&self, maps: Option<bool>, o: &Options) -> Vec<String> {
-        let chosen = self.sets.iter().filter(|s| maps.is_none_or(|m| m == s.set.data.is_some()));
-        chosen.map(|s| show::set(&s.name, &s.set, s.comment.as_deref(), s.handle, o)).collect()
+    /// Sets, maps or meters; `None`: sets and maps.
+    fn set_texts(&self, what: Option<What>, o: &Options, clock: Clock) -> Vec<String> {
+        let chosen = self.sets.iter().filter(|s| match what {
+            Some(What::Meters) => s.set.meter,
+            _ if s.set.meter => false,
+            Some(What::Maps) => s.set.data.is_some(),
+            Some(_) => s.set.data.is_none(),
+            None => true,
+        });
+        chosen.map(|s| s.text(o, clock)).collect()
     }
-    pub(super) fn text(&self, o: &Options) -> String {
-        let mut blocks = self.set_texts(None, o);
+    fn object_texts(&self, kind: Option<Kind>, o: &Options) -> Vec<String> {
+        let chosen = self.objects.iter().filter(|b| kind.is_none_or(|k| k == b.kind));
+        let text =
+            |b: &super::ObjectState| show::object(&b.name, &b.object(), b.comment.as_deref(), b.handle, o);
+        chosen.map(text).collect()
+    }
+    pub(super) fn object_text(&self, kind: Kind, name: &str, o: &Options) -> Option<String> {
+        let b = &self.objects[self.object(kind, name)?];
+        let head = self.head(&Options { handles: false, ..o.clone() });
+        Some(format!("{head}{}}}\n", show::object(&b.name, &b.object(), b.comment.as_deref(), b.handle, o)))
+    }
+    pub(super) fn text(&self, o: &Options, clock: Clock) -> String {
+        let mut blocks = self.object_texts(None, o);
+        blocks.extend(self.set_texts(None, o, clock));
         blocks.extend(self.chains.iter().map(|c| c.text(self.family, false, o)));
         let mut out = self.head(o);
         if let Some(comment) = &self.comment {
@@ -55,20 +75,37 @@ impl TableState {
         let head = self.head(&plain);
         format!("{head}{}}}\n", self.chains[at].text(self.family, false, o))
     }
-    pub(super) fn set_text(&self, name: &str, o: &Options) -> Option<String> {
-        let s = self.sets.iter().find(|s| s.name == name)?;
+    pub(super) fn set_text(&self, name: &str, meter: bool, o: &Options, clock: Clock) -> Option<String> {
+        let s = self.sets.iter().find(|s| s.name == name && s.set.meter == meter)?;
         let plain = Options { handles: false, ..o.clone() };
         let head = self.head(&plain);
-        Some(format!("{head}{}}}\n", show::set(&s.name, &s.set, s.comment.as_deref(), s.handle, o)))
+        Some(format!("{head}{}}}\n", s.text(o, clock)))
+    }
+}
+
+impl SetState {
+    fn text(&self, o: &Options, clock: Clock) -> String {
+        let shown = self.kept.shown(&self.set, clock);
+        show::set(&self.name, &shown, self.comment.as_deref(), self.handle, o)
     }
 }
 
 impl Ruleset {
-    pub(super) fn list(&self, what: What, family: Option<Family>, o: &Options) -> String {
+    /// What is listed: of a family or all, of one table or all.
+    pub(super) fn list(
+        &self,
+        (what, family, one): (What, Option<Family>, Option<&Name>),
+        o: &Options,
+        clock: Clock,
+    ) -> String {
         let mut out = String::new();
-        for table in self.tables.iter().filter(|t| family.is_none_or(|f| f == t.family)) {
+        let is = |t: &TableState| match one {
+            Some(name) => name.family == t.family && name.table == t.name,
+            None => family.is_none_or(|f| f == t.family),
+        };
+        for table in self.tables.iter().filter(|t| is(t)) {
             match what {
-                What::Ruleset => out.push_str(&table.text(o)),
+                What::Ruleset => out.push_str(&table.text(o, clock)),
                 What::Tables => {
                     let handle =
                         if o.handles { format!(" # handle {}", table.handle) } else { String::new() };
@@ -79,10 +116,18 @@ impl Ruleset {
                     out.extend(table.chains.iter().map(|c| c.text(table.family, true, o)));
                     out.push_str("}\n");
                 }
-                What::Sets | What::Maps => {
+                What::Sets | What::Maps | What::Meters => {
                     out.push_str(&table.head(&Options::default()));
-                    out.extend(table.set_texts(Some(what == What::Maps), o));
+                    out.extend(table.set_texts(Some(what), o, clock));
                     out.push_str("}\n");
+                }
+                What::Objects(kind) => {
+                    let texts = table.object_texts(Some(kind), o);
+                    if !texts.is_empty() {
+                        out.push_str(&table.head(&Options::default()));
+                        out.extend(texts);
+                        out.push_str("}\n");
+                    }
                 }
                 What::Nothing => {}
             }

@@ -1,19 +1,26 @@
 //! The rules of `nft` as they stand: tables, chains, sets and rules, what is done to them and what they do to packets.
 //!
 //! Follows: linux v6.12 `net/netfilter/nf_tables_api.c`, `nf_tables_core.c` `nft_do_chain`, `nft_meta.c`, `nft_ct.c`,
-//! `nft_payload.c`, `nft_limit.c`, `nft_numgen.c`, `nft_reject*.c`.
+//! `nft_payload.c`, `nft_limit.c`, `nft_numgen.c`, `nft_hash.c`, `nft_dynset.c`, `nft_reject*.c`.
 
 mod change;
 mod check;
 mod eval;
+mod found;
+mod generated;
 mod list;
+mod live;
+mod sets;
+mod state;
 
 use super::Hook;
 use super::mss::Mss;
 use super::nat::Nat;
 use super::state::Memory;
+use live::Kept;
 use penstock_lang::iptables;
 use penstock_lang::nft::{Base, Data, Expr, Family, Rule, Set, Statement, Verdict};
+use state::ObjectState;
 
 /// A rule with its handle.
 #[derive(Clone, PartialEq, Debug)]
@@ -40,6 +47,7 @@ struct SetState {
     handle: u64,
     set: Set,
     comment: Option<String>,
+    kept: Kept,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -52,6 +60,7 @@ struct TableState {
     handles: u64,
     chains: Vec<ChainState>,
     sets: Vec<SetState>,
+    objects: Vec<ObjectState>,
 }
 
 /// All tables, the oldest first.
@@ -124,7 +133,10 @@ impl Ruleset {
     /// Whether a rule asks for connections, or a chain translates addresses.
     pub(super) fn tracks(&self) -> bool {
         let nat = |c: &ChainState| c.base.as_ref().is_some_and(|b| b.ty == "nat");
-        self.tables.iter().any(|t| t.chains.iter().any(nat) || t.rules().any(rule_tracks))
+        let counts = |s: &SetState| s.set.states.iter().any(|s| matches!(s, Statement::Count { .. }));
+        self.tables
+            .iter()
+            .any(|t| t.chains.iter().any(nat) || t.rules().any(rule_tracks) || t.sets.iter().any(counts))
     }
     /// Whether a chain decides on translation.
     pub(super) fn is_nat(&self, table: u32, chain: u32) -> bool {
@@ -170,6 +182,7 @@ impl Ruleset {
 fn expressions(s: &Statement) -> Vec<&Expr> {
     match s {
         Statement::Match(a, _, b) | Statement::Set(a, b) | Statement::Vmap(a, b) => vec![a, b],
+        Statement::Dynset(d) => std::iter::once(&d.key).chain(&d.data).collect(),
         _ => Vec::new(),
     }
 }
@@ -182,6 +195,7 @@ fn any_part(e: &Expr, holds: &dyn Fn(&Expr) -> bool) -> bool {
     match e {
         Expr::Op(_, a, b) | Expr::Map(a, b) => any_part(a, holds) || any_part(b, holds),
         Expr::Concat(all) => all.iter().any(|e| any_part(e, holds)),
+        Expr::Hash { key: Some(key), .. } => any_part(key, holds),
         Expr::Set(s) => s.elements.iter().any(|e| match &e.data {
             Some(Data::Value(v)) => any_part(v, holds),
             _ => false,
@@ -192,7 +206,11 @@ fn any_part(e: &Expr, holds: &dyn Fn(&Expr) -> bool) -> bool {
 
 fn rule_tracks(rule: &Rule) -> bool {
     let ct = |e: &Expr| matches!(e, Expr::Ct(..));
-    let nat = |s: &Statement| matches!(s, Statement::Nat(_) | Statement::Notrack);
+    let nat = |s: &Statement| match s {
+        Statement::Nat(_) | Statement::Notrack | Statement::Count { .. } => true,
+        Statement::Dynset(d) => d.states.iter().any(|s| matches!(s, Statement::Count { .. })),
+        _ => false,
+    };
     rule.statements.iter().any(|s| nat(s) || expressions(s).into_iter().any(|e| any_part(e, &ct)))
 }
 
@@ -219,3 +237,6 @@ fn set_targets(set: &Set) -> Vec<&str> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ mod data;
 mod pace;
 mod packet;
 mod ports;
+mod recent;
 mod who;
 
 use super::option::{Fault, Opt, ParsedOption, Seen};
@@ -66,8 +67,15 @@ impl<T> Ext<T> {
     }
 }
 
-const TABLES: [&[Ext<Match>]; 6] =
-    [conn::MATCHES, data::MATCHES, pace::MATCHES, packet::MATCHES, ports::MATCHES, who::MATCHES];
+const TABLES: [&[Ext<Match>]; 7] = [
+    conn::MATCHES,
+    data::MATCHES,
+    pace::MATCHES,
+    packet::MATCHES,
+    ports::MATCHES,
+    recent::MATCHES,
+    who::MATCHES,
+];
 
 /// The match of this name.
 pub(super) fn find(name: &str, family: Family) -> Option<&'static Ext<Match>> {

@@ -2,7 +2,7 @@
 
 use super::super::option::{Fault, Kind, Opt, ParsedOption, Seen, Value, fault, number, opt, port};
 use super::{Ext, Head, ext};
-use crate::iptables::{Match, Plain, PortKind, PortMatch, Ports, TcpMatch};
+use crate::iptables::{Asks, Match, Plain, PortKind, PortMatch, Ports, TcpMatch};
 
 pub(super) const MATCHES: &[Ext<Match>] = &[
     ext("multiport", MULTIPORT, multiport).reads(read_multiport).checks(|seen, head| {
@@ -140,7 +140,9 @@ fn sctp(seen: &Seen, _: &Head) -> Match {
             list.push_str(&format!(" {shown}{many}:{}{range}", not.trim_start()));
         }
     }
-    Match::Plain(Plain { name: "sctp".to_owned(), save, numeric: list.clone(), list })
+    // No packet of the machines is one of SCTP.
+    let words = Plain { name: "sctp".to_owned(), save, numeric: list.clone(), list };
+    Match::Worded(words, Asks::Never)
 }
 
 const ANY: &[&str] = &["source-ports", "destination-ports", "ports"];

@@ -1,4 +1,4 @@
-//! Whose packet it is, and where it comes from: `owner`, `mac`, `iprange`, `addrtype`, `physdev`, `set`.
+//! Whose packet it is, and where it comes from: `owner`, `cpu`, `mac`, `iprange`, `addrtype`, `physdev`, `set`.
 
 use super::super::option::{Fault, Kind, Opt, ParsedOption, Seen, Value, fault, number_prefix, opt};
 use super::{Ext, Head, ext};
@@ -11,6 +11,13 @@ pub(super) const MATCHES: &[Ext<Match>] = &[
             true => Ok(()),
             false => fault("addrtype: you must specify --src-type or --dst-type", "e.g. --dst-type LOCAL"),
         }
+    }),
+    ext("cpu", &[opt("cpu", Kind::Int(0, u32::MAX as u64)).must().inv()], |seen, _| {
+        let (cpu, invert) = (seen.int("cpu").unwrap_or(0), seen.inverted("cpu"));
+        let save = format!("{} --cpu {cpu}", if invert { " !" } else { "" });
+        let list = format!("cpu {}{cpu}", if invert { "! " } else { "" });
+        let words = Plain { name: "cpu".to_owned(), save, numeric: list.clone(), list };
+        Match::Worded(words, Asks::Cpu { cpu: cpu as u32, invert })
     }),
     ext("iprange", IPRANGE, iprange).reads(read_iprange).checks(|seen, _| match seen.0.is_empty() {
         true => fault("iprange match: You must specify `--src-range' or `--dst-range'", ""),
@@ -247,5 +254,6 @@ fn physdev(seen: &Seen, _: &Head) -> Match {
         }
     }
     let list = format!("PHYSDEV match{save}");
-    Match::Plain(Plain { name: "physdev".to_owned(), save, numeric: list.clone(), list })
+    let words = Plain { name: "physdev".to_owned(), save, numeric: list.clone(), list };
+    Match::Worded(words, Asks::Physdev { invert: seen.0.iter().all(|g| g.invert) })
 }

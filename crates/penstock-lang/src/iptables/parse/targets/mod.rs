@@ -14,7 +14,7 @@ const TABLES: [&[Ext<Target>]; 4] = [header::TARGETS, mark::TARGETS, nat::TARGET
 pub(super) const STANDARD: [&str; 4] = ["ACCEPT", "DROP", "RETURN", "QUEUE"];
 
 /// Targets that 1.4.4 did not have, or had otherwise.
-const YOUNGER: [&str; 2] = ["TEE", "CT"];
+const YOUNGER: [&str; 3] = ["TEE", "CT", "AUDIT"];
 
 /// The target of this name.
 pub(super) fn find(name: &str, family: Family) -> Option<&'static Ext<Target>> {

@@ -1,4 +1,4 @@
-//! `REJECT`, `LOG`, `NFLOG`, `NFQUEUE`, `TEE`, `CT`, `NOTRACK`.
+//! `REJECT`, `LOG`, `NFLOG`, `AUDIT`, `TRACE`, `NFQUEUE`, `TEE`, `CT`, `NOTRACK`.
 
 use super::super::matches::{Ext, Head, ext};
 use super::super::option::{Fault, Kind, Opt, ParsedOption, Seen, Value, fault, number, opt};
@@ -8,6 +8,17 @@ use crate::iptables::{Plain, reject_names};
 use std::fmt::Write;
 
 pub(super) const TARGETS: &[Ext<Target>] = &[
+    ext("AUDIT", &[opt("type", Kind::Text(0, 0)).must()], |seen, _| {
+        let ty = seen.text("type").to_ascii_lowercase();
+        let (save, list) = (format!(" --type {ty}"), format!("AUDIT {ty}"));
+        Target::Log(Plain { name: "AUDIT".to_owned(), save, numeric: list.clone(), list })
+    })
+    .reads(|given, _| {
+        match ["accept", "drop", "reject"].contains(&given.text.to_ascii_lowercase().as_str()) {
+            true => Ok(()),
+            false => fault(format!("Bad action type value \"{}\"", given.text), "accept, drop or reject"),
+        }
+    }),
     ext("CT", CT, ct).reads(read_ct),
     ext("LOG", LOG, log).reads(no_newlines),
     ext("NFLOG", NFLOG, nflog).reads(no_newlines),
@@ -24,6 +35,10 @@ pub(super) const TARGETS: &[Ext<Target>] = &[
             format!("unknown reject type \"{}\"", given.text),
             &reject_names(head.family).iter().map(|n| n.0).collect::<Vec<_>>().join(" "),
         ),
+    }),
+    ext("TRACE", &[], |_, _| {
+        let none = String::new();
+        Target::Log(Plain { name: "TRACE".to_owned(), save: none.clone(), numeric: none.clone(), list: none })
     }),
     ext("TEE", &[opt("gateway", Kind::Host).must(), opt("oif", Kind::Text(0, 0))], |seen, head| {
         let gateway = head.family.address(seen.net("gateway").map_or(0, |n| n.0));

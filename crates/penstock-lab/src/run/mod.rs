@@ -270,7 +270,7 @@ fn pass(
         progress(step as f64 / STEPS as f64);
     }
     // A program of eBPF may have done what it must not only now.
-    simulated(built, "the experiment, and seen in its run")
+    simulated(experiment, built, "the experiment, and seen in its run")
 }
 
 /// The same on several cores: without steps, for the cores are brought together at the end of each. No command is carried out meanwhile.
@@ -287,7 +287,7 @@ fn pass_on_cores(
     }
     built.world.run_telling(Time::from_ns(end), &mut tell);
     goes_on(built)?;
-    simulated(built, "the experiment, and seen in its run")
+    simulated(experiment, built, "the experiment, and seen in its run")
 }
 
 /// Refuses a run that was ended because it stood still.

@@ -34,6 +34,8 @@ fn reads(words: &[String]) -> bool {
     let loads = |w: &str| match words.first().map(String::as_str) {
         Some("sysctl") => w.starts_with("-p") || w.starts_with("--load") || w.starts_with("--system"),
         Some("nft") => w.starts_with("-f") || w.starts_with("--file"),
+        // Programs of bpf are in files, mostly.
+        Some("tc") => w.starts_with("-b") || w == "bpf",
         _ => w.starts_with("-b") || w.contains("restore"),
     };
     words.iter().any(|w| w == "-" || w.contains("/dev/") || loads(w))
@@ -314,6 +316,7 @@ mod tests {
             "sudo",
             "/sbin/tc qdisc",
             "tc -batch -",
+            "tc filter add dev eth0 egress bpf da obj x.o",
             "iptables-restore",
             "sysctl -p",
             "sysctl -p/etc/sysctl.conf",

@@ -36,6 +36,10 @@ enum In {
 
 /// The text to give to the interpreter.
 pub(crate) fn rewrite(text: &str) -> String {
+    // An object is no text, whatever its bytes look like.
+    if text.as_bytes().starts_with(penstock_model::binary::ELF) {
+        return text.to_owned();
+    }
     let chars: Vec<char> = text.chars().collect();
     let mut reader = Reader {
         chars: &chars,

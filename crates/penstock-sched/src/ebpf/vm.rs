@@ -188,9 +188,8 @@ impl<'a, 'b> Vm<'a, 'b> {
                         pc = (pc as i64 + i64::from(insn.imm)) as usize;
                     }
                     CALL if insn.imm == 12 => {
-                        if self.tail_call()? && tails < TAIL_CALLS {
-                            (tails, pc) = (tails + 1, 0);
-                        }
+                        let again = self.tail_call()? && tails < TAIL_CALLS;
+                        (tails, pc) = if again { (tails + 1, 0) } else { (tails, pc) };
                     }
                     CALL => self.regs[0] = self.call(insn.imm)?,
                     JA => pc = (pc as i64 + i64::from(insn.off)) as usize,

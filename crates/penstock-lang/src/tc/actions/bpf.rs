@@ -52,9 +52,10 @@ fn parse(args: &mut Args) -> Result<Options, Failure> {
 fn run(args: &mut Args, o: &mut Options) -> Result<(), Failure> {
     let word = args.peek_text().unwrap_or("");
     let is = |full: &str| matches(word, full);
-    let pinned = is("object-pinned") || is("pinned") || is("fd");
     let file = is("bytecode-file") || word == "bcf";
+    // "obj" and "object" begin both words; the file is asked for first.
     let object = is("object-file") || word == "obj";
+    let pinned = !object && (is("object-pinned") || is("pinned") || is("fd"));
     let code = is("bytecode") || word == "bc";
     if !code && !file && !object && !pinned {
         return Err(bad(args, format!("What mode is \"{word}\"?"), EXAMPLE));

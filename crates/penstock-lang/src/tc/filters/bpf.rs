@@ -62,8 +62,10 @@ fn run(args: &mut Args, first: &str, o: &mut Options) -> Result<Option<Wanted>, 
         };
         return Ok(None);
     }
-    let pinned = is("object-pinned") || is("pinned") || is("fd");
-    if !is("object-file") && first != "obj" && !pinned {
+    // "obj" and "object" begin both words; the file is asked for first.
+    let object = is("object-file") || first == "obj";
+    let pinned = !object && (is("object-pinned") || is("pinned") || is("fd"));
+    if !object && !pinned {
         return unable(args, &format!("What mode is \"{first}\"?\n"));
     }
     let path = args.value()?.text.clone();

@@ -123,14 +123,10 @@ fn counters_are_those_of_linux() {
     );
     let mut shown = |what: &str| nft_at(&mut nf, what, 30).unwrap();
     for (set, elements) in [
-<<<<<<< HEAD
         (
             "set ip t s",
-            "127.0.0.1 counter packets 3 bytes 252 expires 9s992ms, 127.0.0.2 counter packets 1 bytes 84 expires 10s",
+            "127.0.0.1 counter packets 6 bytes 504 expires 9s992ms, 127.0.0.2 counter packets 2 bytes 168 expires 10s",
         ),
-=======
-        ("set ip t s", "127.0.0.1 counter packets 6 bytes 504 expires 9s992ms, 127.0.0.2 counter packets 2 bytes 168 expires 10s"),
->>>>>>> nftdyn
         ("set ip t s2", "127.0.0.1 . 53 limit rate 1/second burst 3 packets counter packets 3 bytes 252,"),
         ("set ip t s3", "127.0.0.1 "),
         ("set ip t s5", "127.0.0.1 counter packets 8 bytes 258, 127.0.0.2 counter packets 1 bytes 84"),

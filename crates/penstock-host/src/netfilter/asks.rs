@@ -25,9 +25,14 @@ pub(super) fn begins(asks: &Asks) -> More {
         Asks::Connlimit(_) => More::Connections(Box::default()),
         Asks::Hashlimit(_) | Asks::Recent(_) => More::Table(u32::MAX),
         Asks::Quota { bytes, .. } => More::Quota(*bytes),
-        Asks::Cpu { .. } | Asks::Physdev { .. } | Asks::Never | Asks::Time(_) | Asks::Mss { .. } | Asks::Realm { .. } | Asks::Owner(_) | Asks::Helper { .. } => {
-            More::Nothing
-        }
+        Asks::Cpu { .. }
+        | Asks::Physdev { .. }
+        | Asks::Never
+        | Asks::Time(_)
+        | Asks::Mss { .. }
+        | Asks::Realm { .. }
+        | Asks::Owner(_)
+        | Asks::Helper { .. } => More::Nothing,
     }
 }
 

@@ -58,7 +58,11 @@ impl Parser {
             burst = self.number()?;
             let pos = self.pos();
             if burst == 0 && !bytes {
-                return Err(Fault::new(pos, "packet limit burst must be > 0", "burst 5 packets is the default"));
+                return Err(Fault::new(
+                    pos,
+                    "packet limit burst must be > 0",
+                    "burst 5 packets is the default",
+                ));
             }
             match self.next() {
                 Token::Word(w) if w == "packets" && !bytes => {}

@@ -34,7 +34,17 @@ impl Parser {
                 self.next();
                 let (key, timeout) = self.member(family, known)?;
                 let (set, pos) = self.reference()?;
-                Dynset { op, set, pos, meter: None, key, data: None, given: None, timeout, states: Vec::new() }
+                Dynset {
+                    op,
+                    set,
+                    pos,
+                    meter: None,
+                    key,
+                    data: None,
+                    given: None,
+                    timeout,
+                    states: Vec::new(),
+                }
             }
             word => {
                 let op = operation(word).unwrap_or(Op::Add);
@@ -203,7 +213,8 @@ mod tests {
 
     #[test]
     fn sets_are_changed_in_every_way_it_is_written() {
-        let d = one("tcp dport 22 update @s { ip saddr timeout 1m30s limit rate over 3/minute counter } drop");
+        let d =
+            one("tcp dport 22 update @s { ip saddr timeout 1m30s limit rate over 3/minute counter } drop");
         assert_eq!((d.op, d.set.as_str(), d.timeout, d.states.len()), (Op::Update, "s", Some(90_000), 2));
         let d = one("add @fast {ct id . ct direction limit rate over 100/second} counter jump x");
         assert_eq!(types(&d.key), [Type::CtId, Type::CtDir]);
@@ -215,7 +226,10 @@ mod tests {
         assert!(matches!(one("add @m { ip saddr : 5 }").given, Some(Raw::Word(..))));
         for (rule, message) in [
             ("meter m { ip saddr }", "syntax error, unexpected '}'"),
-            ("add @s { ip saddr counter quota 5 bytes limit rate 1/second }", "Could not process rule: Argument list too long"),
+            (
+                "add @s { ip saddr counter quota 5 bytes limit rate 1/second }",
+                "Could not process rule: Argument list too long",
+            ),
             ("add @s { ip saddr comment \"x\" }", "Key expression comments are not supported"),
             ("numgen inc mod 0 1 accept", "Could not process rule: Numerical result out of range"),
         ] {

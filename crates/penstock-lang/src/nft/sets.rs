@@ -201,7 +201,9 @@ impl Parser {
                     self.at += 1;
                     Ok(ms)
                 }
-                None => Err(Fault::new(self.pos(), "syntax error, unexpected string", "e.g. 30s, 5m, 1h, 1d")),
+                None => {
+                    Err(Fault::new(self.pos(), "syntax error, unexpected string", "e.g. 30s, 5m, 1h, 1d"))
+                }
             },
             _ => self.unexpected("string"),
         }

@@ -123,12 +123,8 @@ fn declared(out: &mut String, s: &Set, o: &Options) {
             let _ = writeln!(out, "\t\tsize {size}");
         }
     }
-    let all = [
-        (s.constant, "constant"),
-        (s.dynamic, "dynamic"),
-        (s.interval, "interval"),
-        (s.timeouts, "timeout"),
-    ];
+    let all =
+        [(s.constant, "constant"), (s.dynamic, "dynamic"), (s.interval, "interval"), (s.timeouts, "timeout")];
     let flags: Vec<&str> = all.iter().filter(|f| f.0).map(|f| f.1).collect();
     // That elements may go by themselves goes without saying where they all do.
     let needless = flags == ["timeout"] && s.timeout.is_some();

@@ -7,7 +7,8 @@ pub(super) fn len(chars: &[char]) -> Option<usize> {
     let (mut at, mut least) = (0, 0);
     loop {
         let digits = chars[at..].iter().take_while(|c| c.is_ascii_digit()).count();
-        let unit: String = chars[at + digits..].iter().take_while(|c| c.is_ascii_alphabetic()).take(2).collect();
+        let unit: String =
+            chars[at + digits..].iter().take_while(|c| c.is_ascii_alphabetic()).take(2).collect();
         let found = (digits > 0)
             .then(|| UNITS.iter().enumerate().skip(least).rev().find(|(_, u)| unit.starts_with(u.0)))
             .flatten();

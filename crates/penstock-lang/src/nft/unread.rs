@@ -111,16 +111,7 @@ const PAIRS: &[(&str, &[&str])] = &[
     ("log", &["group", "snaplen", "queue-threshold", "flags"]),
     ("flags", &["dormant", "owner"]),
     ("add", &["flowtable", "secmark", "synproxy", "ct"]),
-    (
-        "list",
-        &[
-            "flowtable",
-            "flowtables",
-            "hooks",
-            "synproxys",
-            "secmarks",
-        ],
-    ),
+    ("list", &["flowtable", "flowtables", "hooks", "synproxys", "secmarks"]),
 ];
 
 /// That nft has it and it is not read here.

@@ -145,13 +145,9 @@ impl Type {
     /// Bits.
     pub fn bits(self) -> u32 {
         match self {
-            Type::Mark
-            | Type::Classid
-            | Type::Ipv4
-            | Type::CtState
-            | Type::CtId
-            | Type::Uid
-            | Type::Gid => 32,
+            Type::Mark | Type::Classid | Type::Ipv4 | Type::CtState | Type::CtId | Type::Uid | Type::Gid => {
+                32
+            }
             Type::Ifname | Type::Ipv6 => 128,
             Type::Service | Type::EtherType => 16,
             Type::EtherAddr => 48,

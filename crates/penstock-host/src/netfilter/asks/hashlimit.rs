@@ -395,12 +395,10 @@ impl Netfilter {
         let Netfilter { tables, hashes, recents, .. } = self;
         let tables = &mut tables[family as usize];
         let had = !hashes.is_empty();
-        tables[table as usize].each_memory(|asks, memory| {
-            match asks {
-                Asks::Hashlimit(h) => memory.more = More::Table(hashes.bind(family, h)),
-                Asks::Recent(r) => memory.more = More::Table(recents.bind(r)),
-                _ => {}
-            }
+        tables[table as usize].each_memory(|asks, memory| match asks {
+            Asks::Hashlimit(h) => memory.more = More::Table(hashes.bind(family, h)),
+            Asks::Recent(r) => memory.more = More::Table(recents.bind(r)),
+            _ => {}
         });
         if had {
             let rules = |t: &TableState| t.all_rules().flat_map(hashlimits).map(|h| h.name.clone()).collect();

@@ -139,9 +139,7 @@ pub(super) fn fits(r: &Recent, place: u32, skb: &Skb, ip: &Ip, way: &mut Way<'_>
     // The TTL is that before a router took one off.
     let ttl = if leaves && Origin::of(skb) == Origin::Elsewhere { ip.ttl.wrapping_add(1) } else { ip.ttl };
     let asked = if r.ttl { ttl } else { 0 };
-    let is = |e: &Entry| {
-        e.family == family && e.addr == addr && (asked == 0 || e.ttl == 0 || asked == e.ttl)
-    };
+    let is = |e: &Entry| e.family == family && e.addr == addr && (asked == 0 || e.ttl == 0 || asked == e.ttl);
     let Some(at) = list.entries.iter().position(is) else {
         if r.op != RecentOp::Set {
             return r.invert;
@@ -297,7 +295,11 @@ mod tests {
         assert!(file(&s, "d").is_empty());
         assert_eq!(file(&s, "e"), ["src=127.0.0.1 ttl: 64 last_seen: 2382 oldest_pkt: 2 2277, 2382"]);
         // Who wants more times than the list keeps empties it.
-        super::super::super::change::tests::run(&mut s.nf, "iptables -A INPUT -p udp -m recent --rcheck --name a --hitcount 40").unwrap();
+        super::super::super::change::tests::run(
+            &mut s.nf,
+            "iptables -A INPUT -p udp -m recent --rcheck --name a --hitcount 40",
+        )
+        .unwrap();
         assert!(file(&s, "a").is_empty());
         assert_eq!(send(&mut s, 2485, 1, 64), [5, 8, 8, 1, 8, 1, 8, 2, 6, 8, 8, 0, 8, 4, 8, 6, 0]);
         // A list goes with the last rule that names it.

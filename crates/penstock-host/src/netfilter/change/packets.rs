@@ -25,7 +25,8 @@ fn reply(to: &Skb) -> Skb {
 
 fn nft(nf: &mut Netfilter, text: &str) {
     let devices = ["lo", "eth0", "eth1"].map(str::to_owned);
-    nf.run_nft(text, None, &Options::default(), &devices, Time::ZERO).unwrap_or_else(|f| panic!("{text}: {}", f.message));
+    nf.run_nft(text, None, &Options::default(), &devices, Time::ZERO)
+        .unwrap_or_else(|f| panic!("{text}: {}", f.message));
 }
 
 #[test]

@@ -214,7 +214,8 @@ impl Ruleset {
                 let Some(at) = table.object(*kind, &name.name) else {
                     return Err(Fault::kernel(name.pos, ENOENT, "there is no such object"));
                 };
-                let named = |s: &Statement| matches!(s, Statement::Object(k, n, _) if k == kind && *n == name.name);
+                let named =
+                    |s: &Statement| matches!(s, Statement::Object(k, n, _) if k == kind && *n == name.name);
                 if table.rules().any(|r| r.statements.iter().any(named)) {
                     return Err(Fault::kernel(name.pos, EBUSY, "delete the rules that use it first"));
                 }

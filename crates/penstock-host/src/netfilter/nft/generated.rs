@@ -70,10 +70,11 @@ pub(super) fn symhash(skb: &Skb) -> u32 {
 /// The number of a connection.
 pub(super) fn connection(tuple: &Tuple, place: u32) -> u32 {
     use super::super::places::Key;
-    let mixed = tuple.words().into_iter().chain([place.into()]).fold(0x9e37_79b9_7f4a_7c15u64, |sum, word| {
-        let sum = (sum ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        sum ^ sum >> 29
-    });
+    let mixed =
+        tuple.words().into_iter().chain([place.into()]).fold(0x9e37_79b9_7f4a_7c15u64, |sum, word| {
+            let sum = (sum ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            sum ^ sum >> 29
+        });
     (mixed >> 32) as u32
 }
 

@@ -48,9 +48,8 @@ impl TableState {
     }
     fn object_texts(&self, kind: Option<Kind>, o: &Options) -> Vec<String> {
         let chosen = self.objects.iter().filter(|b| kind.is_none_or(|k| k == b.kind));
-        let text = |b: &super::ObjectState| {
-            show::object(&b.name, &b.object(), b.comment.as_deref(), b.handle, o)
-        };
+        let text =
+            |b: &super::ObjectState| show::object(&b.name, &b.object(), b.comment.as_deref(), b.handle, o);
         chosen.map(text).collect()
     }
     pub(super) fn object_text(&self, kind: Kind, name: &str, o: &Options) -> Option<String> {

@@ -173,7 +173,13 @@ impl Kept {
         }
     }
     /// Enters an element of a set that is not plain.
-    pub(super) fn add(&mut self, set: &mut Set, new: Element, create: bool, clock: Clock) -> Result<(), Refused> {
+    pub(super) fn add(
+        &mut self,
+        set: &mut Set,
+        new: Element,
+        create: bool,
+        clock: Clock,
+    ) -> Result<(), Refused> {
         let more = new.more.map(|m| *m).unwrap_or_default();
         let fresh = entry(set, new.key, new.data, more, clock);
         match self {
@@ -206,7 +212,9 @@ impl Kept {
                         renew(&mut all[at], &fresh, clock);
                         Ok(())
                     }
-                    None if set.size.is_some_and(|size| set.elements.len() >= size as usize) => Err(Refused::Full),
+                    None if set.size.is_some_and(|size| set.elements.len() >= size as usize) => {
+                        Err(Refused::Full)
+                    }
                     None => {
                         let order = value::order(&fresh.key);
                         let at = set.elements.partition_point(|e| value::order(&e.key) < order);
@@ -294,7 +302,8 @@ impl Kept {
                 return false;
             }
             h.gone += u32::from(h.entries.get(&key).is_some());
-            let timeout = d.timeout.or(set.timeout).map(|ms| clock.ticks(ms)).filter(|&t| t > 0 && set.timeouts);
+            let timeout =
+                d.timeout.or(set.timeout).map(|ms| clock.ticks(ms)).filter(|&t| t > 0 && set.timeouts);
             let states = if d.states.is_empty() { &set.states } else { &d.states };
             let entry = Entry {
                 key: expr_of(seen, &set.key),

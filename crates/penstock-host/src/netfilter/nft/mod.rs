@@ -18,9 +18,9 @@ use super::mss::Mss;
 use super::nat::Nat;
 use super::state::Memory;
 use live::Kept;
-use state::ObjectState;
 use penstock_lang::iptables;
 use penstock_lang::nft::{Base, Data, Expr, Family, Rule, Set, Statement, Verdict};
+use state::ObjectState;
 
 /// A rule with its handle.
 #[derive(Clone, PartialEq, Debug)]

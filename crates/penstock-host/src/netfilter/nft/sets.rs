@@ -118,7 +118,9 @@ fn why_not(refused: &Refused, pos: Pos) -> Fault {
     match refused {
         Refused::Exists => Fault::kernel(pos, EEXIST, "it is in the set"),
         Refused::Differs => Fault::kernel(pos, EEXIST, "it gives something else"),
-        Refused::Full => Fault::kernel(pos, "Too many open files in system", "the set is full: a greater size"),
+        Refused::Full => {
+            Fault::kernel(pos, "Too many open files in system", "the set is full: a greater size")
+        }
     }
 }
 
@@ -134,7 +136,11 @@ impl Ruleset {
                 Statement::Object(kind, object, at) => {
                     let there = self.find(name).and_then(|t| self.tables[t].object(*kind, object));
                     if there.is_none() {
-                        return Err(Fault::kernel(*at, ENOENT, &format!("nft add {} makes one", kind.word())));
+                        return Err(Fault::kernel(
+                            *at,
+                            ENOENT,
+                            &format!("nft add {} makes one", kind.word()),
+                        ));
                     }
                 }
                 Statement::Dynset(d) => self.bind(name, d, pos, clock)?,
@@ -159,15 +165,19 @@ impl Ruleset {
             let own = Name { name: d.set.clone(), pos: d.pos, ..name.clone() };
             return table.add_set(&own, &set, None, clock);
         }
-        let Some(SetState { set, kept, .. }) = table.sets.iter_mut().find(|s| s.name == d.set && !s.set.meter)
+        let Some(SetState { set, kept, .. }) =
+            table.sets.iter_mut().find(|s| s.name == d.set && !s.set.meter)
         else {
             return Err(Fault::new(d.pos, ENOENT, "nft add set makes one"));
         };
         if set.key != key
             && let (Some(want), Some(has)) = (set.key.first(), key.first())
         {
-            let message =
-                format!("datatype mismatch: expected {}, expression has type {}", named(&set.key, *want), named(&key, *has));
+            let message = format!(
+                "datatype mismatch: expected {}, expression has type {}",
+                named(&set.key, *want),
+                named(&key, *has)
+            );
             return Err(Fault::new(pos, message, "the set is for something else"));
         }
         d.resolve(set.data)?;

@@ -123,24 +123,39 @@ fn counters_are_those_of_linux() {
     );
     let mut shown = |what: &str| nft_at(&mut nf, what, 30).unwrap();
     for (set, elements) in [
-        ("set ip t s", "127.0.0.1 counter packets 6 bytes 504 expires 9s992ms, 127.0.0.2 counter packets 2 bytes 168 expires 10s"),
+        (
+            "set ip t s",
+            "127.0.0.1 counter packets 6 bytes 504 expires 9s992ms, 127.0.0.2 counter packets 2 bytes 168 expires 10s",
+        ),
         ("set ip t s2", "127.0.0.1 . 53 limit rate 1/second burst 3 packets counter packets 3 bytes 252,"),
         ("set ip t s3", "127.0.0.1 "),
         ("set ip t s5", "127.0.0.1 counter packets 8 bytes 258, 127.0.0.2 counter packets 1 bytes 84"),
-        ("set ip t s6", "10.0.0.0-10.0.0.5 counter packets 1 bytes 2, 127.0.0.0/8 counter packets 4 bytes 336"),
+        (
+            "set ip t s6",
+            "10.0.0.0-10.0.0.5 counter packets 1 bytes 2, 127.0.0.0/8 counter packets 4 bytes 336",
+        ),
         ("set ip t s7", "10.0.0.0/8 expires 59m59s972ms, 127.0.0.0/8 timeout 10s expires 9s972ms"),
-        ("set ip t s8", "127.0.0.1 limit rate over 1/second burst 1 packets counter packets 2 bytes 168, \
-                         127.0.0.2 limit rate over 1/second burst 1 packets counter packets 0 bytes 0"),
+        (
+            "set ip t s8",
+            "127.0.0.1 limit rate over 1/second burst 1 packets counter packets 2 bytes 168, \
+                         127.0.0.2 limit rate over 1/second burst 1 packets counter packets 0 bytes 0",
+        ),
         ("map ip t m", "127.0.0.1 expires 29s972ms : 0x00000005, 127.0.0.2 expires 30s : 0x00000005"),
-        ("meter ip t mm", "127.0.0.1 limit rate over 1/second burst 1 packets timeout 20s expires 19s992ms, \
-                           127.0.0.2 limit rate over 1/second burst 1 packets timeout 20s expires 20s"),
+        (
+            "meter ip t mm",
+            "127.0.0.1 limit rate over 1/second burst 1 packets timeout 20s expires 19s992ms, \
+                           127.0.0.2 limit rate over 1/second burst 1 packets timeout 20s expires 20s",
+        ),
         ("quota ip t q1", "over 200 bytes used 200 bytes"),
         ("counter ip t c1", "packets 4 bytes 336"),
     ] {
         let told = shown(&format!("list {set}"));
         assert!(told.contains(elements), "{elements}\n{told}");
     }
-    assert!(shown("list set ip t s4").contains(" . original limit rate over 1/second burst 1 packets expires 4m59s"));
+    assert!(
+        shown("list set ip t s4")
+            .contains(" . original limit rate over 1/second burst 1 packets expires 4m59s")
+    );
     assert!(shown("list set ip t s3").contains("\t\tsize 1\n\t\tflags dynamic\n"));
     assert!(nft_at(&mut nf, "list set ip t mm", 30).is_err());
 }
@@ -220,17 +235,26 @@ fn refusals_are_the_kernels() {
     let no = "Could not process rule: Operation not supported";
     for (text, message) in [
         ("add set ip t x { type ipv4_addr; flags interval,dynamic; }", no),
-        ("add set ip t x { type ipv4_addr; counter; quota 10 mbytes; limit rate 3/second; }", "Could not process rule: Argument list too long"),
+        (
+            "add set ip t x { type ipv4_addr; counter; quota 10 mbytes; limit rate 3/second; }",
+            "Could not process rule: Argument list too long",
+        ),
         ("add rule ip t c add @range { ip saddr }", no),
         ("add rule ip t c add @sized { ip saddr timeout 5s }", no),
         ("add rule ip t c add @port { tcp dport }", no),
         ("add rule ip t c add @memory { ip saddr : 1 }", no),
         ("add rule ip t c add @fixed { ip saddr }", "Could not process rule: Device or resource busy"),
-        ("add rule ip t c add @conns { tcp dport }", "datatype mismatch: expected IPv4 address, expression has type internet network service"),
+        (
+            "add rule ip t c add @conns { tcp dport }",
+            "datatype mismatch: expected IPv4 address, expression has type internet network service",
+        ),
         ("add rule ip t c add @nope { tcp dport }", "No such file or directory"),
         ("add rule ip t c update @conns { ip saddr counter }", no),
         ("add rule ip t c update @marks { ip saddr . tcp dport timeout 5s : 5 }", no),
-        ("add rule ip t c update @marks { ip saddr . tcp dport : 5 timeout 5s }", "Data expression timeouts are not supported"),
+        (
+            "add rule ip t c update @marks { ip saddr . tcp dport : 5 timeout 5s }",
+            "Data expression timeouts are not supported",
+        ),
         ("add rule ip t c add @plain { ip saddr counter }", "Could not process rule: Invalid argument"),
         ("add rule ip t c meter x size 5 { ip saddr timeout 5s ct count over 5 } drop", no),
         ("add rule ip t c meter plain { ip saddr counter } drop", no),
@@ -239,15 +263,27 @@ fn refusals_are_the_kernels() {
         ("add rule ip t c limit rate 5/second burst 0 packets", "packet limit burst must be > 0"),
         ("add element ip t plain { 9.9.9.9 timeout 5s }", "Could not process rule: Invalid argument"),
         ("add element ip t plain { 9.9.9.9 counter }", "missing statement in set declaration"),
-        ("add element ip t counted { 2.2.2.2 limit rate 1/second }", "statement mismatch, element expects limit, but set has type counter"),
-        ("add element ip t counted { 2.2.2.2 counter limit rate 1/second }", "number of statements mismatch, set expects 1 but element has 2"),
-        ("reset set ip t plain", "syntax error, unexpected set, expecting counter or counters or quotas or quota"),
+        (
+            "add element ip t counted { 2.2.2.2 limit rate 1/second }",
+            "statement mismatch, element expects limit, but set has type counter",
+        ),
+        (
+            "add element ip t counted { 2.2.2.2 counter limit rate 1/second }",
+            "number of statements mismatch, set expects 1 but element has 2",
+        ),
+        (
+            "reset set ip t plain",
+            "syntax error, unexpected set, expecting counter or counters or quotas or quota",
+        ),
     ] {
         assert_eq!(nft_at(&mut nf, text, 0).unwrap_err(), message, "{text}");
     }
     nft(&mut nf, "add rule ip t c add @plain { ip saddr }");
     nft(&mut nf, "add rule ip t c add @timed { ip saddr timeout 5s }");
-    nft(&mut nf, "add rule ip t c meter x { ip saddr counter }; add counter ip t k; add rule ip t c counter name k");
+    nft(
+        &mut nf,
+        "add rule ip t c meter x { ip saddr counter }; add counter ip t k; add rule ip t c counter name k",
+    );
     assert!(nft_at(&mut nf, "list set ip t plain", 0).unwrap().contains("size 65535"));
     for text in ["delete set ip t plain", "delete counter ip t k"] {
         assert_eq!(nft_at(&mut nf, text, 0).unwrap_err(), "Could not process rule: Device or resource busy");
@@ -280,7 +316,14 @@ fn joined_keys() {
     };
     assert_eq!(
         shown("a"),
-        ["0x00000001 . 1.2.3.4", "0x00000002 . 1.2.3.4", "0x00000100 . 1.2.3.4", "0x00000200 . 1.2.3.4", "0x00000100 . 2.2.3.4", "0x00000001 . 1.2.3.5"]
+        [
+            "0x00000001 . 1.2.3.4",
+            "0x00000002 . 1.2.3.4",
+            "0x00000100 . 1.2.3.4",
+            "0x00000200 . 1.2.3.4",
+            "0x00000100 . 2.2.3.4",
+            "0x00000001 . 1.2.3.5"
+        ]
     );
     assert_eq!(
         shown("b"),
@@ -288,7 +331,13 @@ fn joined_keys() {
     );
     assert_eq!(
         shown("c"),
-        ["\"zz\" . 1.0.0.1", "\"b\" . 1.1.1.1", "\"eth0\" . 1.1.1.1", "\"eth10\" . 1.1.1.1", "\"ath1\" . 1.1.1.2"]
+        [
+            "\"zz\" . 1.0.0.1",
+            "\"b\" . 1.1.1.1",
+            "\"eth0\" . 1.1.1.1",
+            "\"eth10\" . 1.1.1.1",
+            "\"ath1\" . 1.1.1.2"
+        ]
     );
     assert_eq!(
         shown("d"),

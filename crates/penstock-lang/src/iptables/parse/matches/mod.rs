@@ -67,8 +67,7 @@ impl<T> Ext<T> {
     }
 }
 
-const TABLES: [&[Ext<Match>]; 7] =
-    [
+const TABLES: [&[Ext<Match>]; 7] = [
     conn::MATCHES,
     data::MATCHES,
     pace::MATCHES,

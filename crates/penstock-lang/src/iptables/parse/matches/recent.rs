@@ -32,7 +32,10 @@ const OPS: [(&str, &str, RecentOp); 4] = [
 fn check(seen: &Seen, _: &Head) -> Result<(), Fault> {
     match OPS.iter().any(|op| seen.has(op.0)) {
         true => Ok(()),
-        false => fault("recent: you must specify one of `--set', `--rcheck' `--update' or `--remove'", "e.g. --set"),
+        false => fault(
+            "recent: you must specify one of `--set', `--rcheck' `--update' or `--remove'",
+            "e.g. --set",
+        ),
     }
 }
 

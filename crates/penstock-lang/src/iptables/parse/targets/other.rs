@@ -13,9 +13,11 @@ pub(super) const TARGETS: &[Ext<Target>] = &[
         let (save, list) = (format!(" --type {ty}"), format!("AUDIT {ty}"));
         Target::Log(Plain { name: "AUDIT".to_owned(), save, numeric: list.clone(), list })
     })
-    .reads(|given, _| match ["accept", "drop", "reject"].contains(&given.text.to_ascii_lowercase().as_str()) {
-        true => Ok(()),
-        false => fault(format!("Bad action type value \"{}\"", given.text), "accept, drop or reject"),
+    .reads(|given, _| {
+        match ["accept", "drop", "reject"].contains(&given.text.to_ascii_lowercase().as_str()) {
+            true => Ok(()),
+            false => fault(format!("Bad action type value \"{}\"", given.text), "accept, drop or reject"),
+        }
     }),
     ext("CT", CT, ct).reads(read_ct),
     ext("LOG", LOG, log).reads(no_newlines),

@@ -32,7 +32,7 @@ impl Parser {
                 elements = self.elements()?;
             } else if self.take_word("comment") {
                 comment = Some(self.comment()?);
-            } else if self.take_word("auto-merge") {
+            } else if !map && self.take_word("auto-merge") {
                 set.auto_merge = true;
             } else if self.take_word("timeout") {
                 set.timeout = Some(self.time()?);
@@ -54,6 +54,9 @@ impl Parser {
         }
         if set.key.is_empty() {
             return Err(Fault::new(name.pos, "set definition does not specify key", "type inet_service"));
+        }
+        if set.auto_merge && !set.interval {
+            return Err(Fault::new(name.pos, "auto-merge only works with interval sets", "flags interval"));
         }
         self.out.push(Command::AddSet(name, create, set, elements, comment));
         Ok(())

@@ -529,7 +529,7 @@ pub fn ordered(elements: &mut Vec<Element>) {
 }
 
 /// A range as an address's prefix where it is one.
-fn as_written(first: u128, last: u128, ty: Type) -> Expr {
+pub fn as_written(first: u128, last: u128, ty: Type) -> Expr {
     if first == last {
         return Expr::Value(first, ty);
     }

@@ -256,9 +256,33 @@ impl Ruleset {
         for element in &fresh {
             declared(set, element, pos)?;
         }
+        // What touches is one where the set says so, and what overlaps is refused elsewhere.
+        let one_part = set.interval && set.key.len() == 1;
+        if one_part && set.auto_merge && *kept == Kept::Plain {
+            let size = set.size;
+            let (mut whole, ty) = (set.elements.clone(), set.key[0]);
+            fresh.into_iter().for_each(|element| merge(&mut whole, element, ty));
+            if size.is_some_and(|size| whole.len() > size as usize) {
+                return Err(why_not(&Refused::Full, pos));
+            }
+            *set.elements_mut() = whole;
+            return Ok(());
+        }
+        if one_part && !set.auto_merge {
+            overlaps(&set.elements, &fresh, pos)?;
+        }
         if *kept != Kept::Plain {
             let (mut whole, mut all) = (set.clone(), kept.clone());
-            for element in fresh {
+            for mut element in fresh {
+                if one_part && set.auto_merge {
+                    let (first, last) = touched(&whole.elements, &element.key);
+                    let gone: Vec<Expr> = within(&whole.elements, first, last).cloned().collect();
+                    let merged = value::as_written(first, last, set.key[0]);
+                    if gone.iter().all(|key| *key != merged) {
+                        gone.iter().for_each(|key| drop(all.remove(&mut whole, key, clock)));
+                        element.key = merged;
+                    }
+                }
                 all.add(&mut whole, element, create, clock).map_err(|refused| why_not(&refused, pos))?;
             }
             (*set, *kept) = (whole, all);
@@ -302,6 +326,70 @@ impl Ruleset {
         }
         Ok(())
     }
+}
+
+/// The range of a key with those of a set's elements that overlap it or lie beside it.
+fn touched(all: &[Element], key: &Expr) -> (u128, u128) {
+    let (mut first, mut last) = value::bounds(key);
+    // Elements of such a set are apart: each end has one neighbour at most.
+    for (from, to) in all.iter().map(|e| value::bounds(&e.key)) {
+        if from <= last.saturating_add(1) && first <= to.saturating_add(1) {
+            (first, last) = (first.min(from), last.max(to));
+        }
+    }
+    (first, last)
+}
+/// The keys of the elements from one value to another.
+fn within(all: &[Element], first: u128, last: u128) -> impl Iterator<Item = &Expr> {
+    let inside = move |e: &&Element| {
+        let (from, to) = value::bounds(&e.key);
+        first <= from && to <= last
+    };
+    all.iter().filter(inside).map(|e| &e.key)
+}
+/// Adds to a set with `auto-merge`: what overlaps or touches becomes one, with the comment of the last.
+//= nftables 1.0.6 src/intervals.c set_automerge
+fn merge(all: &mut Vec<Element>, mut element: Element, ty: penstock_lang::nft::Type) {
+    let (first, last) = touched(all, &element.key);
+    let merged = value::as_written(first, last, ty);
+    if all.iter().any(|e| e.key == merged) {
+        return;
+    }
+    all.retain(|e| {
+        let (from, to) = value::bounds(&e.key);
+        !(first <= from && to <= last)
+    });
+    element.key = merged;
+    let at = place(all, &element.key).unwrap_or_else(|at| at);
+    all.insert(at, element);
+}
+/// Whether ranges overlap, those of a command or those of a set, without being the same.
+//= nftables 1.0.6 src/intervals.c set_overlap
+fn overlaps(all: &[Element], fresh: &[Element], pos: Pos) -> Result<(), Fault> {
+    let mut ranges: Vec<(u128, u128, bool)> = Vec::with_capacity(all.len() + fresh.len());
+    for (list, is_fresh) in [(all, false), (fresh, true)] {
+        ranges.extend(list.iter().map(|e| {
+            let (from, to) = value::bounds(&e.key);
+            (from, to, is_fresh)
+        }));
+    }
+    ranges.sort_unstable();
+    let mut before: Option<(u128, u128, bool)> = None;
+    for range in ranges {
+        if let Some(b) = before
+            && range.0 <= b.1
+            && (b.0, b.1) != (range.0, range.1)
+            && (b.2 || range.2)
+        {
+            let said = match b.2 && range.2 {
+                true => "conflicting intervals specified",
+                false => "interval overlaps with an existing one",
+            };
+            return Err(Fault::new(pos, said, "auto-merge makes one of those that overlap"));
+        }
+        before = before.filter(|b| b.1 > range.1).or(Some(range));
+    }
+    Ok(())
 }
 
 /// Where the element with a key stands among those of a set, which are in order; an error says where it would.

@@ -433,3 +433,45 @@ table inet tags {
     let told = nft_at(&mut nf, "list ruleset", 1000).unwrap();
     assert!(told.contains("ct mark set 0x00000080 counter packets"), "{told}");
 }
+
+/// What nft 1.0.6 said of the same commands.
+#[test]
+fn intervals_that_overlap_are_refused_or_made_one() {
+    let mut nf = Netfilter::default();
+    nft(&mut nf, "add table t");
+    nft(&mut nf, "add set t s { type ipv4_addr; flags interval; }");
+    let mut said = |text: &str| nft_at(&mut nf, text, 0).err().unwrap_or_default();
+    let within = "conflicting intervals specified";
+    assert_eq!(said("add element t s { 10.0.0.0/8, 10.1.0.0/16 }"), within);
+    assert_eq!(said("add element t s { 10.0.0.0/8 }"), "");
+    for other in ["10.1.0.0/16", "9.0.0.0-10.5.0.0"] {
+        let text = format!("add element t s {{ {other} }}");
+        assert_eq!(said(&text), "interval overlaps with an existing one", "{other}");
+    }
+    assert_eq!(said("add element t s { 10.0.0.0/8, 11.0.0.0/8 }"), "");
+    assert_eq!(
+        said("add set t x { type ipv4_addr; auto-merge; }"),
+        "auto-merge only works with interval sets"
+    );
+
+    nft(&mut nf, "add set t m { type ipv4_addr; flags interval; auto-merge; }");
+    for add in ["10.0.0.0/8", "10.1.0.0/16", "9.0.0.0-10.5.0.0", "11.0.0.0/8, 20.0.0.1, 20.0.0.2"] {
+        nft(&mut nf, &format!("add element t m {{ {add} }}"));
+    }
+    let shown = |nf: &mut Netfilter| nft_at(nf, "list set t m", 0).unwrap();
+    assert!(shown(&mut nf).contains("elements = { 9.0.0.0-11.255.255.255, 20.0.0.1-20.0.0.2 }"));
+    assert!(nft_at(&mut nf, "delete element t m { 20.0.0.1 }", 0).is_err());
+    nft(&mut nf, "add element t m { 20.0.0.3 comment \"x\" }");
+    assert!(shown(&mut nf).contains("20.0.0.1-20.0.0.3 comment \"x\" }"), "{}", shown(&mut nf));
+    nft(&mut nf, "add element t m { 20.0.0.4 }");
+    assert!(shown(&mut nf).contains("elements = { 9.0.0.0-11.255.255.255, 20.0.0.1-20.0.0.4 }"));
+
+    nft(&mut nf, "add set t p { type inet_service; flags interval; auto-merge; timeout 1h; }");
+    nft(&mut nf, "add element t p { 1-5 }");
+    nft(&mut nf, "add element t p { 6 timeout 5s }");
+    assert!(
+        nft_at(&mut nf, "list set t p", 20)
+            .unwrap()
+            .contains("elements = { 1-6 timeout 5s expires 4s980ms }")
+    );
+}

@@ -287,7 +287,10 @@ impl Watched<'_> {
         }
         let pinned =
             refused.stderr.contains("No such file or directory") && refused.stderr.contains("program");
-        let absent = card::object(words).is_some_and(|path| files.read(path).is_err());
+        // A file that nobody has given is there, with what is unknown in it.
+        let symbol = self.unknown.clone().unwrap_or_default();
+        let given = |text: String| symbol.is_empty() || !text.contains(&symbol);
+        let absent = card::object(words).is_some_and(|path| !files.read(path).is_ok_and(given));
         if card::loads_code(words) && (pinned || absent) {
             // What it does to packets nobody knows.
             self.guessed = Some(Guessed { deep: true, whole: true, ..Guessed::default() });

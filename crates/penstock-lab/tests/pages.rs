@@ -86,6 +86,20 @@ fn programs_and_their_options() {
     same("programs.md", &text);
 }
 
+/// A row of a table, or several of one sentence where its keys are too many for a line.
+fn row(text: &mut String, keys: &[String], what: &str) {
+    let mut line = String::new();
+    for key in keys {
+        if !line.is_empty() && line.chars().count() + key.chars().count() + what.chars().count() > 180 {
+            writeln!(text, "| {line} | {what} |").unwrap();
+            line.clear();
+        }
+        line += if line.is_empty() { "" } else { ", " };
+        line += key;
+    }
+    writeln!(text, "| {line} | {what} |").unwrap();
+}
+
 /// What a machine says after these commands of what it does not do to packets.
 fn said(commands: &str) -> Vec<String> {
     let mut host = Host::new("r", Kernel::V6_12, 1);
@@ -217,17 +231,11 @@ fn what_packets_cannot_do_yet() {
             None => instead.push((what, vec![format!("`{command}`")])),
         }
     }
-    for (what, commands) in instead {
-        writeln!(text, "| {} | {what} |", commands.join(", ")).unwrap();
-    }
+    instead.iter().for_each(|(what, commands)| row(&mut text, commands, what));
     let helpers: Vec<String> =
         penstock_sched::ebpf::missing_helpers().map(|name| format!("`{name}`")).collect();
-    writeln!(
-        text,
-        "\n## eBPF\n\nHelpers that programs for tc may call on Linux and not here: {}. [What programs may do](kinds/bpf.md#objects).",
-        helpers.join(", ")
-    )
-    .unwrap();
+    text.push_str("\n## eBPF\n\nHelpers that programs for tc may call on Linux and not here ([what programs may do](kinds/bpf.md#objects)):\n\n");
+    filled(&mut text, "", helpers.into_iter());
     text.push_str(
         "\n## Settings\n\nKeys of `sysctl` that are kept and shown. A value that they do not begin with is refused before the run where on Linux something follows from it:\n\n\
          | key | whatever its value |\n|---|---|\n",
@@ -242,9 +250,7 @@ fn what_packets_cannot_do_yet() {
                 None => rows.push((what, vec![key])),
             }
         }
-        for (what, keys) in rows {
-            writeln!(text, "| {} | {what} |", keys.join(", ")).unwrap();
-        }
+        rows.iter().for_each(|(what, keys)| row(text, keys, what));
     };
     rows(&mut text, true);
     text.push_str("\nFrom these nothing could follow here:\n\n| key | why |\n|---|---|\n");

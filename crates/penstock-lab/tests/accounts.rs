@@ -110,16 +110,16 @@ fn what_vanished_has_its_line() {
     let row = |host: &str, dev: &str, place: &str, reason: &str| {
         (host.to_owned(), dev.to_owned(), place.to_owned(), reason.to_owned())
     };
-    let bond = r#"setup = ["ip link add bond0 type bond", "ip link set bond0 up", "ip link set eth0 master bond0", "ip link set eth1 master bond0"]
+    let macvlan = r#"setup = ["ip link add link eth1 name m0 type macvlan", "ip link set m0 up"]
 eth1 = "10.0.9.1/24"
 [host.c]
 eth0 = "10.0.0.3/24"
 [[link]]
 ends = ["b:eth1", "c:eth0"]"#;
     let to_c = |text: &str| text.replace("to = \"b\"", "to = \"c\"");
-    let text = to_c(&TWO.replace("SETUP_A", "").replace("SETUP_B", bond));
-    // What a bond would carry is refused before the run, port by port.
-    let parsed = experiment::parse(&text, "bond").unwrap();
+    let text = to_c(&TWO.replace("SETUP_A", "").replace("SETUP_B", macvlan));
+    // What a macvlan would carry is refused before the run.
+    let parsed = experiment::parse(&text, "macvlan").unwrap();
     let refused = penstock_lab::run::run(
         &parsed,
         &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} },
@@ -127,10 +127,7 @@ ends = ["b:eth1", "c:eth0"]"#;
     .err()
     .unwrap();
     let said: Vec<&str> = refused.iter().map(|d| d.message.split(" can be").next().unwrap()).collect();
-    assert_eq!(
-        said,
-        ["b eth0: a port of the bond \"bond0\"", "b eth1: a port of the bond \"bond0\"", "b bond0: a bond"]
-    );
+    assert_eq!(said, ["b m0: a macvlan"]);
     // Into a device without a wire.
     let dummy =
         r#"setup = ["ip link add d0 type dummy", "ip link set d0 up", "ip route add 10.0.0.2/32 dev d0"]"#;

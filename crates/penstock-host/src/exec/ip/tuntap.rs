@@ -93,7 +93,8 @@ mod tests {
         assert_eq!(said("ip link show tun0"), (0, tun.to_owned()));
         let details = "2: tun0: <POINTOPOINT,MULTICAST,NOARP> mtu 1500 qdisc noop state DOWN mode DEFAULT group default qlen 500\n    \
             link/none  promiscuity 0  allmulti 0 minmtu 68 maxmtu 65535 \n    \
-            tun type tun pi off vnet_hdr off persist on addrgenmode eui64 numtxqueues 1 numrxqueues 1 gso_max_size 65536 gso_max_segs 65535 tso_max_size 65536 tso_max_segs 65535 gro_max_size 65536 \n";
+            tun type tun pi off vnet_hdr off persist on addrgenmode eui64 numtxqueues 1 numrxqueues 1 gso_max_size 65536 gso_max_segs 65535 \
+            tso_max_size 65536 tso_max_segs 65535 gro_max_size 65536 \n";
         assert_eq!(said("ip -d link show tun0"), (0, details.to_owned()));
         assert_eq!(said("ip addr add 10.8.0.1/24 dev tun0"), done);
         assert_eq!(said("ip link set tun0 up"), done);

@@ -554,7 +554,7 @@ mod tests {
         for (command, want) in [
             ("sysctl -w vm.swappiness=10", "vm.swappiness = 10\n"),
             ("sysctl vm.swappiness", "vm.swappiness = 10\n"),
-            ("sysctl -w kernel.core_pattern=/tmp/core.%p", "kernel.core_pattern = /tmp/core.%p\n"),
+            ("sysctl -w kernel.core_pattern=/var/core.%p", "kernel.core_pattern = /var/core.%p\n"),
             (
                 "sysctl -w net.ipv4.neigh.default.gc_thresh3=4096",
                 "net.ipv4.neigh.default.gc_thresh3 = 4096\n",

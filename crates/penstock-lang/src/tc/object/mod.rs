@@ -12,7 +12,7 @@
 //! | `license` | text |
 //! | `program` | text; the function's name |
 //! | `insns` | bytes; eight an instruction, the called functions behind the program. A map is its number in `maps`, in `imm` |
-//! | `maps` | list of `name`, `type`, `key_size`, `value_size`, `max_entries`, `map_flags`; `data` (bytes) and `frozen`; `programs` (list of `index`: where the program stands in an array of programs) |
+//! | `maps` | list of `name`, `type`, `key_size`, `value_size`, `max_entries`, `map_flags`; `data` (bytes) and `frozen`; `programs` (list of `index`: its place in an array of programs) |
 //! | `lacks` | text; a [`Lack`] |
 
 mod btf;

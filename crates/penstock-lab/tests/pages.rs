@@ -235,7 +235,7 @@ fn what_packets_cannot_do_yet() {
     let helpers: Vec<String> =
         penstock_sched::ebpf::missing_helpers().map(|name| format!("`{name}`")).collect();
     text.push_str("\n## eBPF\n\nHelpers that programs for tc may call on Linux and not here ([what programs may do](kinds/bpf.md#objects)):\n\n");
-    filled(&mut text, "", helpers.into_iter());
+    filled(&mut text, "", helpers);
     text.push_str(
         "\n## Settings\n\nKeys of `sysctl` that are kept and shown. A value that they do not begin with is refused before the run where on Linux something follows from it:\n\n\
          | key | whatever its value |\n|---|---|\n",

@@ -81,18 +81,54 @@ fn refused(facts: &Facts, found: &mut Found) {
             _ => {}
         }
     }
+    written(facts, found);
+}
+
+/// Files of `/proc/sys` that the shell itself did not find: `echo 1 > /proc/sys/…`.
+fn written(facts: &Facts, found: &mut Found) {
+    let lines = facts.stderr.lines().filter_map(|said| {
+        let said = said.strip_suffix(": No such file or directory")?;
+        let (before, path) = said.rsplit_once(": ")?;
+        let line: u32 = before.rsplit_once("line ")?.1.parse().ok()?;
+        Some((line, path.strip_prefix("/proc/sys/")?.replace('/', "."), path))
+    });
+    let lines: Vec<(u32, String, &str)> = lines.collect();
+    if lines.is_empty() {
+        return;
+    }
+    let host = Host::new("h", facts.kernel, 1);
+    for (line, key, path) in lines {
+        let Some(meant) = meant(&host, &key).filter(|_| !facts.source.expects_failure(line)) else {
+            continue;
+        };
+        let (reason, fix) = of_key(&key, &meant);
+        let text = facts.source.line(line);
+        let column = text.find(path).map_or(0, |at| text[..at].chars().count() as u32 + 1);
+        found.at_line(
+            line,
+            column,
+            path.chars().count() as u32,
+            Say::new(format!("{key}: no such key of /proc/sys"), reason, fix),
+        );
+    }
+}
+
+/// What is said of a key that there is not, and the one that was meant.
+fn of_key(key: &str, meant: &str) -> (String, String) {
+    match GONE.iter().find(|g| g.0 == key) {
+        Some((_, instead)) => (format!("`{key}` is not there any more; {instead}."), String::new()),
+        None => ("There is no such setting.".to_owned(), meant.to_owned()),
+    }
 }
 
 fn setting(found: &mut Found, at: usize, step: &Step) {
     let stderr = &step.output.stderr;
     if let Some(key) = missed(step.program(), &step.output) {
-        let gone = GONE.iter().find(|g| g.0 == key);
         let meant = step.output.diagnostics.first().map(|d| d.help.clone()).unwrap_or_default();
-        let (reason, fix) = match gone {
-            Some((_, instead)) => (format!("`{key}` is not there any more; {instead}."), String::new()),
-            None if meant.is_empty() => return,
-            None => ("There is no such setting.".to_owned(), meant.clone()),
-        };
+        if meant.is_empty() && GONE.iter().all(|g| g.0 != key) {
+            return;
+        }
+        let (reason, fix) = of_key(&key, &meant);
         found.at(at, &key, Say::new(format!("{key}: no such key of /proc/sys"), reason, fix));
     } else if let Some(line) = stderr.lines().find(|l| l.ends_with(": Invalid argument")) {
         let word = step.words.iter().skip(1).find(|w| w.contains('=')).cloned().unwrap_or_default();

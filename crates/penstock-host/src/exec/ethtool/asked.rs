@@ -76,11 +76,7 @@ fn invalid(option: &str, name: &str, value: &str) -> Ran {
 }
 
 /// Words in pairs, each of a parameter that there is and a value it may have.
-fn pairs<'a>(
-    option: &str,
-    known: &[(&'static str, fn(&str) -> bool)],
-    words: &[&'a str],
-) -> Result<Vec<(&'static str, &'a str)>, Ran> {
+fn pairs<'a>(option: &str, known: &[Known], words: &[&'a str]) -> Result<Vec<(&'static str, &'a str)>, Ran> {
     let mut found = Vec::new();
     for pair in words.chunks(2) {
         let Some((name, fits)) = known.iter().find(|k| k.0 == pair[0]) else {

@@ -171,10 +171,10 @@ pub fn unfollowed() -> impl Iterator<Item = (String, bool, &'static str)> {
 /// What follows from a key's value; `None` for one that is not of these lists (those of connection tracking).
 pub(super) fn follows(key: &str) -> Option<Follows> {
     for (folder, conf) in [("net.ipv4.conf.", CONF), ("net.ipv6.conf.", CONF6)] {
-        if let Some((_, attribute)) = key.strip_prefix(folder).and_then(|rest| rest.rsplit_once('.')) {
-            if let Some(own) = conf.iter().find(|c| c.0 == attribute) {
-                return Some(own.2);
-            }
+        if let Some((_, attribute)) = key.strip_prefix(folder).and_then(|rest| rest.rsplit_once('.'))
+            && let Some(own) = conf.iter().find(|c| c.0 == attribute)
+        {
+            return Some(own.2);
         }
     }
     KEYS.iter().find(|k| k.0 == key).or_else(|| more::find(key)).map(|k| k.2)

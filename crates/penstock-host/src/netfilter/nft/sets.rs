@@ -279,7 +279,9 @@ impl Ruleset {
                     let gone: Vec<Expr> = within(&whole.elements, first, last).cloned().collect();
                     let merged = value::as_written(first, last, set.key[0]);
                     if gone.iter().all(|key| *key != merged) {
-                        gone.iter().for_each(|key| drop(all.remove(&mut whole, key, clock)));
+                        for key in &gone {
+                            all.remove(&mut whole, key, clock);
+                        }
                         element.key = merged;
                     }
                 }
@@ -349,7 +351,7 @@ fn within(all: &[Element], first: u128, last: u128) -> impl Iterator<Item = &Exp
 }
 /// Adds to a set with `auto-merge`: what overlaps or touches becomes one, with the comment of the last.
 //= nftables 1.0.6 src/intervals.c set_automerge
-fn merge(all: &mut Vec<Element>, mut element: Element, ty: penstock_lang::nft::Type) {
+fn merge(all: &mut Vec<Element>, mut element: Element, ty: nft::Type) {
     let (first, last) = touched(all, &element.key);
     let merged = value::as_written(first, last, ty);
     if all.iter().any(|e| e.key == merged) {

@@ -29,11 +29,12 @@ if (!existsSync(wasm)) throw new Error("dist/penstock.wasm is not there: cargo x
 
 // The examples, each with the files beside it that it may name.
 const folder = join(root, "examples");
-const read = (path) => readFileSync(join(folder, path), "utf8");
+// An object of eBPF is carried as text with each of its bytes as one character.
+const read = (path) => readFileSync(join(folder, path), path.endsWith(".o") ? "latin1" : "utf8");
 const examples = [];
 for (const part of ["", "systems/"]) {
   const names = readdirSync(join(folder, part)).sort();
-  const beside = names.filter((n) => /\.(sh|cfg|toml|trace)$/.test(n));
+  const beside = names.filter((n) => /\.(sh|cfg|toml|trace|o)$/.test(n));
   for (const name of names.filter((n) => n.endsWith(".toml"))) {
     const text = read(part + name);
     const named = (path, seen) => {

@@ -11,6 +11,13 @@ export interface Files {
   files: [string, string][];
 }
 
+/** A file's contents as the program takes them: an object of eBPF has each of its bytes as one character. */
+async function contents(file: File): Promise<string> {
+  if (!file.name.endsWith(".o")) return file.text();
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  return Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
+}
+
 export class LabView {
   private readonly editor: Editor;
   private files: [string, string][];
@@ -41,7 +48,7 @@ export class LabView {
     byId<HTMLInputElement>("lab-open").addEventListener("change", async (event) => {
       const opened = [...((event.target as HTMLInputElement).files ?? [])];
       const main = opened.find((f) => f.name.endsWith(".toml"));
-      const others = await Promise.all(opened.filter((f) => f !== main).map(async (f): Promise<[string, string]> => [f.name, await f.text()]));
+      const others = await Promise.all(opened.filter((f) => f !== main).map(async (f): Promise<[string, string]> => [f.name, await contents(f)]));
       if (main) this.open({ name: main.name, text: await main.text(), files: others });
       else {
         this.files = [...this.files.filter(([path]) => !others.some(([other]) => other === path)), ...others];

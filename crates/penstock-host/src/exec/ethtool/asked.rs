@@ -154,8 +154,18 @@ const SETTINGS: [Known; 13] = [
     ("msglvl", is_text),
     ("master-slave", is_text),
 ];
-const RINGS: [Known; 4] =
-    [("rx", is_number), ("rx-mini", is_number), ("rx-jumbo", is_number), ("tx", is_number)];
+const RINGS: [Known; 10] = [
+    ("rx", is_number),
+    ("rx-mini", is_number),
+    ("rx-jumbo", is_number),
+    ("tx", is_number),
+    ("rx-buf-len", is_number),
+    ("cqe-size", is_number),
+    ("tcp-data-split", is_text),
+    ("tx-push", is_switch),
+    ("rx-push", is_switch),
+    ("tx-push-buf-len", is_number),
+];
 const PAUSE: [Known; 3] = [("autoneg", is_switch), ("rx", is_switch), ("tx", is_switch)];
 const CHANNELS: [Known; 4] =
     [("rx", is_number), ("tx", is_number), ("other", is_number), ("combined", is_number)];

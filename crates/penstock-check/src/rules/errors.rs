@@ -241,7 +241,8 @@ fn iptables_refuses(facts: &Facts, found: &mut Found) {
 fn ip_refuses(facts: &Facts, found: &mut Found) {
     for (at, step) in failing(facts).filter(|s| s.1.program() == "ip") {
         let stderr = &step.output.stderr;
-        let takes_away = step.has("del") || step.has("delete") || step.has("flush") || step.has("show");
+        let takes_away = ["del", "delete", "flush", "show", "get"].iter().any(|verb| step.has(verb));
+        // Of a device that is not there nothing is shown, and nothing is taken away.
         let missing =
             !takes_away && stderr.contains("Cannot find device") && !facts.source.is_hushed(step.line);
         if missing || by_ip(step) {

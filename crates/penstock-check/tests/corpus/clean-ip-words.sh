@@ -17,3 +17,4 @@ ethtool --reset eth0 all
 ethtool -I -a eth0
 ethtool --json -k eth0
 ethtool -Q eth0 queue_mask 0x1 --coalesce rx-usecs 5
+ip -o -4 route get 8.8.8.8 from 10.0.0.1 iif eth0

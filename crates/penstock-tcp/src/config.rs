@@ -75,12 +75,17 @@ pub struct Calls {
     pub min_tso_segs: u32,
     /// `tcp_tso_win_divisor`; 0: by `tcp_max_tso_deferred_mss`. Default 3.
     pub tso_win_divisor: u32,
+    /// `tcp_tso_rtt_log`: the round trip by which packets may be larger is halved for each 2^n microseconds; 0: it says nothing. Default 9.
+    pub tso_rtt_log: u32,
     /// `tcp_notsent_lowat`, bytes. Default 4294967295: none.
     pub notsent_lowat: u32,
     /// `tcp_mtu_probing` 2: the path's MTU is probed, from segments of so many bytes on (`tcp_base_mss`). Default none.
     pub mtu_probing: Option<u32>,
     /// Headers of IP and TCP without options, bytes. Default 40.
     pub headers: u32,
+    /// A burst is handed over as one packet ([`Transmit::gso_size`](crate::Transmit::gso_size)), which the caller or its card cuts; else segment by
+    /// segment, as the card sends it. Default `false`.
+    pub whole: bool,
 }
 
 impl Default for Calls {
@@ -90,9 +95,11 @@ impl Default for Calls {
             gso_max_size: 65_215,
             min_tso_segs: 2,
             tso_win_divisor: 3,
+            tso_rtt_log: 9,
             notsent_lowat: u32::MAX,
             mtu_probing: None,
             headers: 40,
+            whole: false,
         }
     }
 }
@@ -166,6 +173,8 @@ pub struct Config {
     pub most_asked: (u32, u32),
     /// The most a socket has below it where no qdisc paces it, bytes (`tcp_limit_output_bytes`). Default 1 MiB; 4 MiB on 7.2.
     pub limit_output: u32,
+    /// Whether a short segment waits while the host still holds one of the connection's (`tcp_autocorking`). Default `true`.
+    pub autocorking: bool,
     /// What the agents of [`Stack::Ns2`] are set to.
     pub ns2: ns2::Options,
     /// Whether tail loss probes are sent (`tcp_early_retrans` 3 or 4; Linux 6.12). Default true.
@@ -221,6 +230,7 @@ impl Config {
             device_accounting: false,
             most_asked: (212_992, 212_992),
             //= linux v7.2 net/ipv4/tcp_ipv4.c tcp_sk_init
+            autocorking: true,
             limit_output: if kernel >= Kernel::V7_2 { 4 << 20 } else { 1 << 20 },
             ns2: ns2::Options::default(),
             deferred_ack: (2, Span::from_ms(200)),
@@ -266,6 +276,7 @@ impl Config {
             time_wait: Span::from_secs(240),
             device_accounting: false,
             most_asked: (212_992, 212_992),
+            autocorking: true,
             limit_output: 1 << 20,
             deferred_ack: (2, Span::from_ms(200)),
             early_retrans: true,

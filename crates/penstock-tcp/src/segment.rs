@@ -35,6 +35,8 @@ pub struct Transmit {
     pub tcp: Tcp,
     /// Payload, bytes.
     pub payload_len: u32,
+    /// Payload of each segment but the last that the card is to cut of it, bytes ([`Calls::whole`](crate::Calls::whole)); 0: it is one segment.
+    pub gso_size: u32,
     /// To be marked ECT(0) in the IP header (RFC 3168).
     pub ect: bool,
     /// Whether it was sent before.
@@ -58,5 +60,12 @@ pub fn reset_for(seg: &Tcp, payload_len: u32) -> Option<Transmit> {
         tcp.flags = tcp.flags.with(TcpFlags::ACK);
         tcp.ack = seg.seq.wrapping_add(payload_len).wrapping_add(syn_fin);
     }
-    Some(Transmit { tcp, payload_len: 0, ect: false, retransmission: false, departs: Time::ZERO })
+    Some(Transmit {
+        tcp,
+        payload_len: 0,
+        gso_size: 0,
+        ect: false,
+        retransmission: false,
+        departs: Time::ZERO,
+    })
 }

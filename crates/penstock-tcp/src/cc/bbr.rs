@@ -1,7 +1,7 @@
 //! `bbr`: sends at the rate the path was seen to deliver and keeps no more in flight than that rate needs (version 1).
 //!
 //! Follows: linux v6.12 net/ipv4/tcp_bbr.c, net/ipv4/tcp_rate.c; Cardwell et al. 2016.
-//! Differs: one segment at a time leaves (no TSO: `bbr_tso_segs_goal` is what Linux would make of the rate); the dice of the gain cycle are drawn from the
+//! Differs: the dice of the gain cycle are drawn from the
 //! connection's own number.
 
 use super::path::{self, BW_SCALE, BW_UNIT, Dice, EXTRA_ROUNDS, Pace, UNIT};
@@ -402,6 +402,10 @@ impl Bbr {
 }
 
 impl CongestionControl for Bbr {
+    //= linux v6.12 net/ipv4/tcp_bbr.c bbr_min_tso_segs
+    fn min_tso_segs(&self, rate: u64) -> Option<u32> {
+        Some(path::min_tso_segs(rate))
+    }
     fn init(&mut self, w: &mut Window) {
         *self = Bbr {
             next_rtt_delivered: w.delivered,

@@ -317,6 +317,10 @@ pub trait CongestionControl: fmt::Debug + Send {
     fn min_cwnd(&self, w: &Window) -> u32 {
         w.ssthresh
     }
+    /// The least of segments that one packet is made of, at a pacing rate of `rate` bytes a second; `None`: as `tcp_min_tso_segs` says.
+    fn min_tso_segs(&self, _rate: u64) -> Option<u32> {
+        None
+    }
     /// Sending starts again with nothing in flight (`CA_EVENT_TX_START`).
     fn on_tx_start(&mut self, _w: &mut Window) {}
     /// The congestion window was restarted after idleness (`CA_EVENT_CWND_RESTART`).

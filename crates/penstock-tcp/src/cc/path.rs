@@ -1,7 +1,7 @@
 //! What both versions of BBR reckon alike: rates, the product of rate and round trip, pacing, the window's growth.
 //!
 //! Follows: linux v6.12 net/ipv4/tcp_bbr.c; draft-ietf-ccwg-bbr-02 sections 5.6.2 to 5.6.4.
-//! Differs: one segment at a time leaves (no TSO: [`tso_segs_goal`] is what Linux would make of the rate).
+//! Differs: none known.
 
 use super::{RateSample, Window};
 use crate::info::CaState;
@@ -21,10 +21,15 @@ pub(super) fn rate_bytes_s(w: &Window, bw: u64, gain: u32) -> u64 {
     let rate = (u128::from(bw) * u128::from(w.mss) * u128::from(gain)) >> 8;
     ((rate * (1_000_000 / 100 * 99)) >> BW_SCALE) as u64
 }
+/// The least of segments that a packet is made of at this rate, bytes a second.
+//= linux v6.12 net/ipv4/tcp_bbr.c bbr_min_tso_segs
+pub(super) fn min_tso_segs(rate: u64) -> u32 {
+    if rate < 1_200_000 >> 3 { 1 } else { 2 }
+}
 //= linux v6.12 net/ipv4/tcp_bbr.c bbr_tso_segs_goal
 pub(super) fn tso_segs_goal(w: &Window) -> u32 {
     let rate = w.pacing_rate.unwrap_or(0);
-    let least = if rate < 1_200_000 >> 3 { 1 } else { 2 };
+    let least = min_tso_segs(rate);
     let bytes = (rate >> 10).min(65_536 - 1 - 320);
     ((bytes / u64::from(w.mss.max(1))) as u32).max(least).min(0x7f)
 }

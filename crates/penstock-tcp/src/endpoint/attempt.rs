@@ -21,10 +21,10 @@ pub(super) enum Trial {
     /// Nothing that anything follows from.
     #[default]
     Nothing,
-    /// New data up to `end`, or a FIN.
-    New { end: u64, bits: u8, small: bool, why: Why },
-    /// The segment at this place of the retransmission queue.
-    Again { index: u32, why: Why },
+    /// New data up to `end`, or a FIN; as segments of `size` bytes that the card cuts, 0: as one.
+    New { end: u64, bits: u8, small: bool, why: Why, size: u32 },
+    /// So many segments from this place of the retransmission queue on.
+    Again { index: u32, count: u32, why: Why },
     /// A SYN that was sent before.
     Syn,
     /// A probe of a closed window without data.
@@ -55,8 +55,10 @@ impl Endpoint {
     fn trial_taken(&mut self) {
         match std::mem::take(&mut self.trial) {
             Trial::Nothing => {}
-            Trial::New { end, bits, small, why } => self.new_taken(end, bits, small, why),
-            Trial::Again { index, why } => self.again_taken(index as usize, why),
+            Trial::New { end, bits, small, why, size } => self.new_taken(end, bits, small, why, size),
+            Trial::Again { index, count, why } => {
+                self.again_taken(index as usize, count as usize, why);
+            }
             Trial::Syn => self.tx.back_off(self.state == State::SynSent),
             Trial::WindowProbe => self.probe0_sent(),
         }
@@ -64,7 +66,7 @@ impl Endpoint {
 
     //= linux v6.12 net/ipv4/tcp_output.c tcp_event_new_data_sent
     #[inline]
-    fn new_taken(&mut self, end: u64, bits: u8, small: bool, why: Why) {
+    fn new_taken(&mut self, end: u64, bits: u8, small: bool, why: Why, size: u32) {
         let seq = self.tx.space.nxt();
         let data_end = end - u64::from(bits & rtx::FIN != 0);
         let len = (data_end - seq) as u32;
@@ -77,22 +79,23 @@ impl Endpoint {
         if first {
             self.tx.cc.flight_begins(departs_us);
         }
-        self.tx.q.push(seq, end, departs_us, self.tx.cc.delivered(), bits, self.tx.host.last_no());
-        if let Some(calls) = &mut self.calls
-            && std::mem::replace(&mut calls.joins, true)
-        {
-            self.tx.q.last_joins();
+        let mut from = seq;
+        let mut segments = 1;
+        while size > 0 && data_end - from > u64::from(size) {
+            let cut = from + u64::from(size);
+            self.piece_taken(from, cut, 0, departs_us);
+            (from, segments) = (cut, segments + 1);
         }
+        self.piece_taken(from, end, bits, departs_us);
         if ends_record {
             self.tx.q.last_ends_record();
         }
-        self.tx.stamp_rate(self.tx.q.packets_out() as usize - 1);
         self.tx.paced(len);
         self.tx.space.sent(data_end, bits & rtx::FIN != 0, small);
         if first || self.tx.timers.pending() == Some(Pending::LossProbe) {
             self.tx.rearm_rto();
         }
-        self.push.sent += 1;
+        self.push.sent += segments;
         self.recovery.new_data_sent();
         if self.tx.p.today {
             self.tx.check_space(u32::from(self.mss), self.recovery.reordering());
@@ -103,7 +106,7 @@ impl Endpoint {
                 self.push.sent = 0;
                 self.tx.cwnd_validate(limited);
                 if self.tx.cc.is_reducing() {
-                    self.recovery.prr_sent(1);
+                    self.recovery.prr_sent(segments);
                 }
                 self.recovery.loss_probe_sent(&mut self.tx);
             }
@@ -115,12 +118,27 @@ impl Endpoint {
         }
     }
 
+    /// A segment of what was handed over is out.
+    #[inline]
+    fn piece_taken(&mut self, seq: u64, end: u64, bits: u8, departs_us: u64) {
+        self.tx.q.push(seq, end, departs_us, self.tx.cc.delivered(), bits, self.tx.host.last_no());
+        if let Some(calls) = &mut self.calls
+            && std::mem::replace(&mut calls.joins, true)
+        {
+            self.tx.q.last_joins();
+        }
+        self.tx.stamp_rate(self.tx.q.packets_out() as usize - 1);
+    }
+
     //= linux v6.12 net/ipv4/tcp_output.c tcp_retransmit_skb, tcp_xmit_retransmit_queue
-    fn again_taken(&mut self, index: usize, why: Why) {
-        let len = self.tx.q.at(index).payload();
+    fn again_taken(&mut self, index: usize, count: usize, why: Why) {
+        let last = self.tx.q.at(index + count - 1);
+        let len = (last.end - self.tx.q.at(index).seq) as u32 - u32::from(last.has(rtx::FIN));
         let (nxt, host_no) = (self.tx.space.nxt(), self.tx.host.last_no());
-        self.tx.q.retransmitted(index, self.tx.cc.delivered(), nxt, host_no);
-        self.tx.stamp_rate(index);
+        for index in index..index + count {
+            self.tx.q.retransmitted(index, self.tx.cc.delivered(), nxt, host_no);
+            self.tx.stamp_rate(index);
+        }
         self.tx.paced(len);
         if why == Why::LossProbe {
             self.recovery.probe_retransmits();
@@ -129,7 +147,9 @@ impl Endpoint {
         if self.tx.q.retrans_out() == 0 {
             self.recovery.first_retransmission(nxt);
         }
-        self.tx.q.tag_retrans(index);
+        for index in index..index + count {
+            self.tx.q.tag_retrans(index);
+        }
         if !self.tx.p.today {
             self.recovery.note_retransmission(&self.tx.clock, self.tx.clock.us);
         }
@@ -140,7 +160,7 @@ impl Endpoint {
             }
             _ => {
                 if self.tx.cc.is_reducing() {
-                    self.recovery.prr_sent(1);
+                    self.recovery.prr_sent(count as u32);
                 }
                 if index == 0 && self.tx.timers.pending() != Some(Pending::Reorder) {
                     self.tx.set_rto();
@@ -274,6 +294,12 @@ impl Endpoint {
         self.tx.host.release(bytes, now);
     }
 
+    /// The host has cut a packet of ours into so many segments more, each of which is an `sk_buff` of its own: `transmitted_orphaned` follows for
+    /// each but the last.
+    //= linux v6.12 net/ipv4/tcp_offload.c tcp_gso_segment
+    pub fn transmitted_cut(&mut self, more: u32) {
+        self.tx.host.cut(more);
+    }
     /// A frame of ours with this many payload bytes stays in a queue of the host that holds it as a line would: its memory is free
     /// (`skb_orphan_partial`). [`transmitted_left`](Endpoint::transmitted_left) follows when it leaves; call
     /// [`poll_transmit`](Endpoint::poll_transmit) afterwards.

@@ -3,11 +3,12 @@
 //!
 //! Follows: linux v6.12 net/ipv4/tcp.c `tcp_sendmsg_locked`, `tcp_push`, `tcp_get_info_chrono_stats`, net/ipv4/tcp_output.c
 //! `tcp_write_xmit`, `tcp_tso_should_defer`, `tcp_tso_autosize`, `tcp_mss_split_point`, `tcp_chrono_start`, `tcp_chrono_stop`.
-//! Differs: a burst is handed over segment by segment, as the card sends it, PSH on the last. The rest of a burst that SACK has cut keeps
-//! no head of its own in the account of the send buffer.
+//! Differs: the rest of a burst that SACK has cut keeps no head of its own in the account of the send buffer.
+//!
+//! A burst is handed over as one packet ([`Calls::whole`]), or segment by segment as the card sends it, PSH on the last.
 
 use super::Endpoint;
-use super::attempt::Why;
+use super::attempt::{Trial, Why};
 use crate::config::{Buffer, Calls};
 use crate::info::{CaState, State};
 use crate::segment::Transmit;
@@ -413,6 +414,11 @@ impl Endpoint {
         self.tx.write_space() && self.stream_memory_free(true)
     }
 
+    /// Whether the socket is driven call by call, so that [`send`](Endpoint::send) takes what is written.
+    #[inline]
+    pub fn goes_by_calls(&self) -> bool {
+        self.calls.is_some()
+    }
     /// A call to write `bytes`, of a socket that is driven call by call. Where it answers [`Sent::goes_on`], the caller takes what is to be sent and
     /// calls again with the rest; where less is taken and it does not go on, the buffer is full: the next call is either the same one going on
     /// ([`Endpoint::call_writable`]) or, after [`Endpoint::send_ends`], another.
@@ -519,13 +525,14 @@ impl Endpoint {
     fn tso_segs(&self, mss: u32) -> u32 {
         let Some(c) = &self.calls else { return 1 };
         let (rate, _) = self.tx.cc.small_queue();
+        let min = self.tx.cc.min_tso_segs().unwrap_or(c.cfg.min_tso_segs);
         let mut bytes = rate >> 10;
-        let r = self.tx.timers.min_rtt() >> 9;
-        if r < 32 {
+        let r = self.tx.timers.min_rtt().checked_shr(c.cfg.tso_rtt_log).unwrap_or(0);
+        if c.cfg.tso_rtt_log > 0 && r < 32 {
             bytes += u64::from(c.cfg.gso_max_size) >> r;
         }
         let bytes = bytes.min(u64::from(c.cfg.gso_max_size)) as u32;
-        (bytes / mss.max(1)).max(c.cfg.min_tso_segs).min(c.cfg.gso_max_segs)
+        (bytes / mss.max(1)).max(min).min(c.cfg.gso_max_segs)
     }
 
     /// The next segment of new data, as part of a burst; a `probe` goes whatever the congestion window and Nagle say.
@@ -588,10 +595,33 @@ impl Endpoint {
         if self.tx.small_queue_full(len, 0) {
             return None;
         }
+        let whole = self.sends_whole();
         if let Some(c) = &mut self.calls {
-            (c.burst, c.one_sent, c.joins) = (true, true, false);
+            (c.burst, c.one_sent, c.joins) = (!whole, true, false);
         }
-        Some(self.burst_piece(mss, probe))
+        Some(if whole { self.burst_whole(len, mss, probe) } else { self.burst_piece(mss, probe) })
+    }
+    /// Whether a burst goes as one packet.
+    #[inline]
+    pub(super) fn sends_whole(&self) -> bool {
+        self.calls.as_ref().is_some_and(|c| c.cfg.whole)
+    }
+    /// The first `len` bytes of new data as one packet.
+    //= linux v6.12 net/ipv4/tcp_output.c __tcp_transmit_skb, tcp_minshall_update
+    fn burst_whole(&mut self, len: u32, mss: u32, probe: bool) -> Transmit {
+        let fin = self.tx.space.fin_waits() && u64::from(len) == self.tx.space.unsent();
+        let mut t = self.send_new(len, fin, if probe { Why::LossProbe } else { Why::Window });
+        if len > mss {
+            t.gso_size = mss;
+            t.tcp.flags = t.tcp.flags.with(TcpFlags::PSH);
+            let more = u64::from(len.div_ceil(mss) - 1);
+            self.tx.n.segs_out += more;
+            self.tx.n.data_segs_out += more;
+            if let Trial::New { small, size, .. } = &mut self.trial {
+                (*small, *size) = (!len.is_multiple_of(mss), mss);
+            }
+        }
+        t
     }
     /// The next segment of the first buffer.
     //= linux v6.12 net/ipv4/tcp_output.c __tcp_transmit_skb: a packet of several segments always has PSH, its buffer not
@@ -634,7 +664,8 @@ impl Endpoint {
         let now = self.tx.clock.now;
         let Some(c) = &self.calls else { return false };
         let one = c.one;
-        if one || self.tx.cc.state() >= CaState::Recovery || now - c.wstamp > Span::from_ms(1) {
+        let recent = now - c.wstamp.max(self.tx.cc.wstamp()) <= Span::from_ms(1);
+        if one || self.tx.cc.state() >= CaState::Recovery || !recent {
             return false;
         }
         let (space, mss) = (&self.tx.space, u64::from(self.tx.space.mss()));
@@ -656,9 +687,10 @@ impl Endpoint {
             return false;
         }
         let Some(head) = self.tx.q.front() else { return false };
-        // The next ACK is likely to come too late.
-        let since = self.tx.clock.us as i64 - head.sent_us as i64;
-        if since < i64::from(self.tx.timers.srtt8() >> 4) {
+        // The next ACK is likely to come too late: in more than a millisecond, or half a round trip (6.12.55; 295ce1eb36ae).
+        let srtt_ns = 125 * i64::from(self.tx.timers.srtt8());
+        let how_far = head.sent_us as i64 * 1_000 + srtt_ns - now.as_ns();
+        if how_far > (srtt_ns >> 1).min(1_000_000) {
             return false;
         }
         let eor = self.tx.unsent.head().is_some_and(|b| b.eor);
@@ -675,6 +707,32 @@ impl Endpoint {
         !(fin || eor)
     }
 
+    /// The segment at `index` is sent again: how many segments from it on are handed over together.
+    pub(super) fn rexmit_count(&mut self, index: usize, alone: bool) -> usize {
+        if !self.sends_whole() {
+            if self.calls.is_some() {
+                self.rexmit_run(index, alone);
+            }
+            return 1;
+        }
+        let mss = self.current_mss();
+        let room = self.tx.cc.cwnd().saturating_sub(self.tx.q.in_flight()).min(self.tso_segs(mss));
+        let most = if alone { 1 } else { room.max(1) as usize };
+        let (end, several) = self.tx.q.cut_run(index, most);
+        if !several {
+            return 1;
+        }
+        let count = self.tx.q.lower(end) - index;
+        let ill = |n: usize| self.tx.q.at(n).payload() != mss;
+        if (index..index + count - 1).any(ill) || self.tx.q.at(index + count - 1).payload() > mss {
+            return self.tx.q.recut(index, count, mss);
+        }
+        count
+    }
+    /// Bytes of the buffer that the segment at `index` begins, or is the rest of.
+    pub(super) fn buffer_at(&self, index: usize) -> u32 {
+        if self.sends_whole() { self.tx.q.buffer_len(index) } else { self.tx.q.at(index).payload() }
+    }
     /// The segment at `index` is sent again: how many of its buffer go with it as one packet.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_xmit_retransmit_queue
     pub(super) fn rexmit_run(&mut self, index: usize, alone: bool) {

@@ -16,6 +16,15 @@ use penstock_model::Time;
 use penstock_packet::{Tcp, TcpFlags};
 
 impl Endpoint {
+    /// Several segments came in as one packet, each but the last with `gso_size` bytes of payload; else as
+    /// [`handle_segment`](Endpoint::handle_segment).
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_measure_rcv_mss, tcp_segs_in
+    pub fn handle_segments(&mut self, seg: &Tcp, payload_len: u32, gso_size: u32, ecn: EcnField, now: Time) {
+        self.rx.joined_of(gso_size);
+        self.handle_segment(seg, payload_len, ecn, now);
+        self.rx.joined_of(0);
+        self.tx.n.segs_in += u64::from(payload_len.div_ceil(gso_size.max(1)).max(1) - 1);
+    }
     /// A segment came in, in an IP header with this ECN field.
     #[inline]
     pub fn handle_segment(&mut self, seg: &Tcp, payload_len: u32, ecn: EcnField, now: Time) {
@@ -183,7 +192,14 @@ impl Endpoint {
             timestamps: self.tx.stamps.ok().then(|| (self.tx.clock.tsval(), self.tx.stamps.recent())),
             ..Tcp::default()
         };
-        Transmit { tcp, payload_len: 0, ect: false, retransmission: again, departs: self.tx.clock.now }
+        Transmit {
+            tcp,
+            payload_len: 0,
+            gso_size: 0,
+            ect: false,
+            retransmission: again,
+            departs: self.tx.clock.now,
+        }
     }
 
     //= linux v6.12 net/ipv4/tcp_input.c tcp_rcv_synsent_state_process; RFC 9293 section 3.10.7.3

@@ -201,7 +201,7 @@ impl Endpoint {
     //= linux v6.12 net/ipv4/tcp.c tcp_should_autocork, tcp_push
     pub(super) fn autocorks(&mut self) -> bool {
         let tail = self.tx.unsent.tail_len(self.tx.space.nxt()) as u32;
-        self.tx.host.corks(tail, self.tx.q.packets_out())
+        self.cfg.autocorking && self.tx.host.corks(tail, self.tx.q.packets_out())
     }
 
     /// Whether Nagle's algorithm keeps a small segment back: while an earlier small one is not acknowledged.
@@ -248,7 +248,7 @@ impl Endpoint {
         }
         self.data_sent(len, false);
         self.tx.n.data_segs_out += u64::from(len > 0);
-        self.trial = Trial::New { end: data_end + u64::from(fin), bits, small: len < full, why };
+        self.trial = Trial::New { end: data_end + u64::from(fin), bits, small: len < full, why, size: 0 };
         t
     }
 
@@ -335,7 +335,7 @@ impl Endpoint {
         self.tx.n.segs_out += 1;
         let (ect, departs) =
             (self.tx.cc.ecn_ok() && self.tx.cc.needs_ecn(), self.tx.cc.departs(&self.tx.clock));
-        Transmit { tcp, payload_len: 0, ect, retransmission: false, departs }
+        Transmit { tcp, payload_len: 0, gso_size: 0, ect, retransmission: false, departs }
     }
 
     fn header(&self, seq: u64, flags: TcpFlags, window: u16) -> Tcp {
@@ -373,7 +373,9 @@ impl Endpoint {
         let mut tcp = self.header(seq, flags, window);
         if self.tx.sack_ok && self.rx.has_sacks() {
             let room = if self.tx.stamps.ok() { 3 } else { 4 };
-            let spare = self.tx.space.mss().saturating_sub(len).saturating_sub(4) / 8;
+            // Each segment of several leaves the room that the blocks take.
+            let each = if self.sends_whole() { len.min(self.current_mss()) } else { len };
+            let spare = self.tx.space.mss().saturating_sub(each).saturating_sub(4) / 8;
             tcp.sack_count = self.rx.write_sacks(&mut tcp.sack, room.min(spare as usize));
         }
         self.rx.ack_sent();
@@ -381,6 +383,7 @@ impl Endpoint {
         Transmit {
             tcp,
             payload_len: len,
+            gso_size: 0,
             ect,
             retransmission: false,
             departs: self.tx.cc.departs(&self.tx.clock),
@@ -396,6 +399,7 @@ impl Endpoint {
         Transmit {
             tcp,
             payload_len: len,
+            gso_size: 0,
             ect,
             retransmission: false,
             departs: self.tx.cc.departs(&self.tx.clock),

@@ -67,7 +67,7 @@ impl Endpoint {
         if !self.tx.is_full()
             && !self.tx.pacing_holds()
             && let Some(i) = self.tx.q.next_lost()
-            && !self.tx.small_queue_full(self.tx.q.at(i).payload(), 1)
+            && !self.tx.small_queue_full(self.buffer_at(i), 1)
             && self.may_retransmit(i)
             && let Some(t) = self.retransmit(i, Why::Window)
         {
@@ -107,10 +107,8 @@ impl Endpoint {
             self.recovery.note_retransmission(&self.tx.clock, self.tx.q.at(index).sent_us);
             return None;
         }
-        if self.calls.is_some() {
-            self.rexmit_run(index, why != Why::Window);
-        }
-        let t = self.send_again(index, why);
+        let count = self.rexmit_count(index, why != Why::Window);
+        let t = self.send_again(index, count, why);
         if self.tx.p.today {
             self.recovery.note_retransmission(&self.tx.clock, self.tx.departs_us());
         }
@@ -118,29 +116,37 @@ impl Endpoint {
     }
 
     //= linux v6.12 net/ipv4/tcp_output.c __tcp_retransmit_skb
-    fn send_again(&mut self, index: usize, why: Why) -> Transmit {
-        if self.tx.p.today {
+    fn send_again(&mut self, index: usize, count: usize, why: Why) -> Transmit {
+        if self.tx.p.today && count == 1 {
             self.tx.q.resize(index, self.current_mss(), self.tx.space.wnd_end());
         }
-        let seg = *self.tx.q.at(index);
+        let first = self.tx.q.at(index).seq;
+        let seg = *self.tx.q.at(index + count - 1);
         let fin = seg.has(rtx::FIN);
-        let len = seg.payload();
+        let len = (seg.end - first) as u32 - u32::from(fin);
         let mut flags = TcpFlags::ACK;
         if fin {
             flags = flags.with(TcpFlags::FIN);
         }
-        if seg.has(rtx::PSH) || self.ends_run(seg.end) {
+        if seg.has(rtx::PSH) || count > 1 || self.ends_run(seg.end) {
             flags = flags.with(TcpFlags::PSH);
         }
-        self.tx.n.total_retrans += 1;
+        let segments = count as u64;
+        self.tx.n.total_retrans += segments;
         self.tx.n.bytes_retrans += u64::from(len);
-        let mut t = self.segment(seg.seq, len, flags);
+        let mut t = self.segment(first, len, flags);
         self.data_sent(len, true);
         t.retransmission = true;
-        self.tx.n.data_segs_out += u64::from(len > 0);
+        if count > 1 {
+            t.gso_size = self.tx.q.at(index).payload();
+            self.tx.n.segs_out += segments - 1;
+        }
+        self.tx.n.data_segs_out += if len > 0 { segments } else { 0 };
         // Whatever becomes of it: its time is that of this try, and no round trip is measured by it.
-        self.tx.q.tried_again(index, self.tx.departs_us());
-        self.trial = Trial::Again { index: index as u32, why };
+        for index in index..index + count {
+            self.tx.q.tried_again(index, self.tx.departs_us());
+        }
+        self.trial = Trial::Again { index: index as u32, count: count as u32, why };
         t
     }
 
@@ -160,10 +166,8 @@ impl Endpoint {
             self.tx.rearm_rto();
             return None;
         }
-        if self.calls.is_some() {
-            self.rexmit_run(index, true);
-        }
-        Some(self.send_again(index, Why::LossProbe))
+        let count = self.rexmit_count(index, true);
+        Some(self.send_again(index, count, Why::LossProbe))
     }
 
     /// A probe of a closed window: data where the window has room for some, else an old sequence number.

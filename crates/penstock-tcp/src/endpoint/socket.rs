@@ -207,6 +207,9 @@ impl Endpoint {
             return o.writable();
         }
         let woken = self.data_ready == Some(self.tx.clock.now) && !self.tx.wmem_full();
+        if self.calls.is_some() {
+            return woken || self.call_writable();
+        }
         woken || self.tx.write_space()
     }
 

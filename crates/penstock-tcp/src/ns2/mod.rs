@@ -360,7 +360,14 @@ impl OneWay {
         }
         let ect = self.ecn_ok && len > 0;
         let departs = Time::ZERO;
-        self.out.push_back(Transmit { tcp, payload_len: len, ect, retransmission: again, departs });
+        self.out.push_back(Transmit {
+            tcp,
+            payload_len: len,
+            gso_size: 0,
+            ect,
+            retransmission: again,
+            departs,
+        });
     }
 
     /// The next segment to send.

@@ -77,9 +77,12 @@ impl Receiver {
     //= linux v6.12 net/ipv4/tcp_input.c tcp_measure_rcv_mss
     pub(crate) fn measure_rcv_mss(&mut self, len: u32, psh: bool, header: u32) {
         let last = std::mem::take(&mut self.last_seg_size);
+        let all = len;
+        let len = if self.joined_of > 0 { self.joined_of } else { len };
         if len >= self.rcv_mss {
             if len != self.rcv_mss && self.today() {
-                let ratio = ((len << 8) / self.truesize(len).max(1)).clamp(1, 255);
+                let ratio =
+                    ((u64::from(all) << 8) / u64::from(self.truesize(all).max(1))).clamp(1, 255) as u32;
                 if ratio != self.scaling_ratio {
                     self.scaling_ratio = ratio;
                     self.window_clamp = self.full_space().clamp(0, i64::from(u32::MAX)) as u32;

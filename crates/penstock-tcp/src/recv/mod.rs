@@ -124,6 +124,8 @@ pub(crate) struct Receiver {
     pushed2: bool,
     /// Estimate of the peer's segment size.
     rcv_mss: u32,
+    /// Payload of each of the segments that the packet at hand is made of; 0: it is one.
+    joined_of: u32,
     last_seg_size: u32,
     quick: u32,
     /// TCP_ATO_MIN, jiffies.
@@ -210,6 +212,7 @@ impl Receiver {
             dsack: None,
             scaling_ratio: 128,
             rcv_mss: TCP_MSS_DEFAULT,
+            joined_of: 0,
             last_seg_size: 0,
             quick: 0,
             ato_min: (hz / 25).max(4),
@@ -322,6 +325,11 @@ impl Receiver {
     }
 
     // ---- Data ----
+
+    /// What is at hand is made of segments with so many bytes each; 0: of one.
+    pub fn joined_of(&mut self, gso_size: u32) {
+        self.joined_of = gso_size;
+    }
 
     /// Takes a segment's data and FIN.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_data_queue

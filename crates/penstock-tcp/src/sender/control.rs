@@ -419,6 +419,10 @@ impl Control {
 
     // ---- The pace ----
 
+    /// The least of segments that the controller makes a packet of; `None`: it does not say.
+    pub fn min_tso_segs(&self) -> Option<u32> {
+        self.cc.min_tso_segs(self.w.pacing_rate_bytes_s())
+    }
     /// The rate small queues go by, bytes a second, and whether their bound holds.
     #[inline]
     pub fn small_queue(&self) -> (u64, bool) {
@@ -472,6 +476,10 @@ impl Control {
             wait -= (wait / 2).min(credit);
             self.w.wstamp_ns += wait;
         }
+    }
+    /// When the last paced segment lets the next one go (`tcp_wstamp_ns`).
+    pub fn wstamp(&self) -> Time {
+        Time::from_ns(self.w.wstamp_ns)
     }
     /// What is due bears this time at least.
     pub fn due_now(&mut self, clock: &Clock) {

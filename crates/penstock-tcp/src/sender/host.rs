@@ -127,6 +127,12 @@ impl InHost {
     pub fn dropped(&mut self) {
         self.given = self.given.wrapping_sub(1);
     }
+    /// What is held has become so many pieces of memory more.
+    pub fn cut(&mut self, more: u32) {
+        if self.accounted {
+            self.held += u64::from(more) * u64::from(self.overhead);
+        }
+    }
     /// The first of them has left.
     #[inline]
     pub fn left(&mut self) {

@@ -205,6 +205,11 @@ impl RtxQueue {
         self.begins(index + n);
         (self.segs[index + n - 1].end, n > 1)
     }
+    /// Bytes of the segment at `index` and of those behind it that are pieces of its buffer still, not reported by SACK.
+    pub fn buffer_len(&self, index: usize) -> u32 {
+        let rest = self.segs.iter().skip(index + 1).take_while(|s| s.piece && !s.has(SACKED));
+        self.segs[index].payload() + rest.map(Seg::payload).sum::<u32>()
+    }
     /// Whether segments wait that are held for lost.
     #[inline]
     pub fn awaits_retransmission(&self) -> bool {

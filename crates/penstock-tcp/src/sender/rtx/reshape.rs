@@ -95,6 +95,21 @@ impl RtxQueue {
         seg.bits |= gone.bits & (PSH | FIN | EVER_RETRANS);
     }
 
+    /// Cuts `count` segments from `index` on anew, `mss` bytes each but the last; answers how many they are then.
+    //= linux v6.12 net/ipv4/tcp_output.c __tcp_retransmit_skb, tcp_set_skb_tso_segs
+    pub fn recut(&mut self, index: usize, count: usize, mss: u32) -> usize {
+        for _ in 1..count {
+            self.merge(index);
+        }
+        let mut n = 1;
+        while self.segs[index + n - 1].payload() > mss {
+            self.split(index + n - 1, mss);
+            self.pieces += u32::from(!std::mem::replace(&mut self.segs[index + n].piece, true));
+            n += 1;
+        }
+        n
+    }
+
     /// Joins what is tagged within `start..end`.
     pub fn join_known(&mut self, start: u64, end: u64) {
         let mut index = self.lower(start);
@@ -146,6 +161,21 @@ mod tests {
         q.pop_acked(u64::MAX);
         q.merge(1);
         assert_eq!(sent_order(&q), [10, 20]);
+    }
+
+    #[test]
+    fn segments_are_cut_anew() {
+        let mut q = queue(4);
+        for n in 0..4 {
+            q.mark_lost(n);
+        }
+        assert_eq!(q.recut(0, 3, 8), 4);
+        let ends: Vec<u64> = (0..5).map(|n| q.at(n).end).collect();
+        assert_eq!(ends, [8, 16, 24, 30, 40]);
+        assert_eq!((q.packets_out(), q.lost_out(), q.pieces()), (5, 5, 3));
+        assert_eq!((q.buffer_len(0), q.buffer_len(2), q.buffer_len(4)), (30, 14, 10));
+        assert_eq!(q.recut(0, 4, 100), 1);
+        assert_eq!((q.packets_out(), q.lost_out(), q.pieces()), (2, 2, 0));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Follows: linux v6.12 `net/core/gso.c` `skb_gso_segment`, `skb_gso_validate_mac_len`; `net/ipv4/tcp_offload.c` `tcp_gso_segment`;
 //! `net/ipv4/udp_offload.c` `__udp_gso_segment`; `net/ipv4/af_inet.c` `inet_gso_segment`; `net/core/dev.c` `qdisc_pkt_len_init`.
 
+use crate::headers::ETH_HLEN;
 use crate::headers::{L4, TcpFlags};
 use crate::skb::Skb;
 
@@ -19,7 +20,7 @@ pub struct Gso {
 }
 
 /// Which segment a packet is of a super-packet that was cut before it left.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Segment {
     /// Its number, from 0.
     pub number: u16,
@@ -28,6 +29,20 @@ pub struct Segment {
     /// Length of the super-packet whose memory it has taken over, bytes; 0 where it has not: the last segment of TCP from a packet socket does, which is
     /// to hear when all is sent (`skb_segment` where the destructor is `sock_wfree`).
     pub whole: u32,
+    /// Who has cut it on its way to the wire.
+    pub by: Cutter,
+}
+
+/// Who cuts a super-packet, and with that, how its socket's memory comes free.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Cutter {
+    /// A qdisc: the segments go on through the queue.
+    #[default]
+    Qdisc,
+    /// The card (TSO): the whole is free when its last segment, with this payload of all, has been sent.
+    Card(u32),
+    /// The kernel before the driver (`validate_xmit_skb`): each segment has its own share, and this is not the last of them.
+    Kernel,
 }
 
 impl Skb {
@@ -80,6 +95,20 @@ impl Skb {
             Some(gso) => self.len + u32::from(gso.segs - 1) * self.segment_headers(),
         }
     }
+    /// Length of the longest IP packet it becomes on the wire: of a super-packet that of one of its segments.
+    //= linux v6.12 net/core/gso.c skb_gso_network_seglen
+    #[inline]
+    pub fn longest_network_len(&self) -> u32 {
+        match self.gso() {
+            None => self.network_len(),
+            Some(gso) => self.segment_headers() + u32::from(gso.size) - ETH_HLEN,
+        }
+    }
+    /// Bytes from the network header on of all frames that it becomes.
+    #[inline]
+    pub fn all_network_len(&self) -> u32 {
+        self.initial_pkt_len() - self.segments() * ETH_HLEN
+    }
     /// Whether each of its segments is a frame of at most `most` bytes (`skb_gso_validate_mac_len`).
     pub fn segments_fit(&self, most: u32) -> bool {
         self.gso().is_some_and(|gso| self.segment_headers() + u32::from(gso.size) <= most)
@@ -95,7 +124,7 @@ impl Skb {
         let takes_over = gso.dodgy && last && matches!(self.l4, L4::Tcp(_));
         let whole = if takes_over { self.len } else { 0 };
         let rare = self.rare_mut();
-        (rare.gso, rare.segment) = (None, Some(Segment { number: n, paged, whole }));
+        (rare.gso, rare.segment) = (None, Some(Segment { number: n, paged, whole, by: Cutter::Qdisc }));
         self.len = headers + payload.saturating_sub(before).min(gso.size.into());
         self.pkt_len = self.len;
         if let crate::L3::Ipv4(ip) = &mut self.l3 {
@@ -169,6 +198,24 @@ mod tests {
         assert_eq!(told(&cut[0]), (1054, 1054, 0, u32::MAX - 99, ack | cwr, None));
         assert_eq!(told(&cut[1]), (1054, 1054, 1, 900, ack, None));
         assert_eq!(told(&cut[2]), (554, 554, 2, 1900, ack | psh | fin, None));
+    }
+
+    #[test]
+    fn a_pool_cuts_it_without_new_memory() {
+        let mut pool = crate::Pool::new();
+        let mut skb = tcp(54 + 2500);
+        skb.set_gso(1000, false);
+        skb.rare_mut().vlan = Some((0x8100, 5));
+        assert_eq!((skb.longest_network_len(), skb.all_network_len()), (1040, 40 * 3 + 2500));
+        let spent: Vec<_> = (0..3).map(|_| pool.alloc(skb.clone())).collect();
+        spent.into_iter().for_each(|packet| pool.free(packet));
+        for n in 0..3 {
+            let packet = pool.segment(&skb, n);
+            let mut as_cut = skb.clone();
+            as_cut.become_segment(n);
+            assert_eq!(format!("{packet:?}"), format!("{as_cut:?}"));
+        }
+        assert_eq!(pool.lent(), 3);
     }
 
     #[test]

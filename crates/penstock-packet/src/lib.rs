@@ -16,7 +16,7 @@ mod tunnel;
 mod wrap;
 
 pub use carried::{Carried, Shim};
-pub use gso::{Gso, Segment};
+pub use gso::{Cutter, Gso, Segment};
 pub use headers::{Arp, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
 pub use pool::{Extras, Pool};
 pub use skb::{Packet, Rare, Rarely, Role, Sender, Skb, Tagged, TcNote, Tracked, TxClock, TxTime, ethertype};

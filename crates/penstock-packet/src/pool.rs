@@ -72,6 +72,19 @@ impl Pool {
             None => Box::new(skb),
         }
     }
+    /// Segment number `n` of a super-packet, in reused memory where there is some.
+    #[cold]
+    pub fn segment(&mut self, whole: &Skb, n: u16) -> Packet {
+        let mut packet = self.make(0, L3::Other(0), L4::None);
+        let memory = std::mem::take(&mut packet.rare);
+        *packet = whole.with(memory);
+        packet.rare_mut().clone_from(whole.rare());
+        packet.become_segment(n);
+        if n > 0 && packet.tc.role.is_copy() {
+            self.note_extra(&packet);
+        }
+        packet
+    }
     /// Takes a spent packet back.
     #[inline]
     pub fn free(&mut self, packet: Packet) {

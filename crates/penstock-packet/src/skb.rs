@@ -366,7 +366,7 @@ impl Skb {
 
     /// The same packet but for what is rare.
     #[inline]
-    fn with(&self, rare: Rarely) -> Skb {
+    pub(crate) fn with(&self, rare: Rarely) -> Skb {
         let Skb {
             len,
             pkt_len,
@@ -649,7 +649,7 @@ mod tests {
                 sfb: [13, 14],
                 txtime: Some(TxTime { clock: TxClock::Tai, asked: true, deadline: true }),
                 gso: Some(Gso { size: 1, segs: 2, dodgy: true }),
-                segment: Some(Segment { number: 1, paged: true, whole: 3 }),
+                segment: Some(Segment { number: 1, paged: true, whole: 3, ..Default::default() }),
             }))),
             ..Skb::new(60, L3::Other(1), L4::None)
         };

@@ -1,7 +1,7 @@
 //! Where packets go that are not sent: each with its reason, none without. And what the calls have cost in work.
 
 use penstock_model::Time;
-use penstock_packet::{L4, Packet, Pool, Skb};
+use penstock_packet::{Cutter, L4, Packet, Pool, Skb};
 use std::collections::VecDeque;
 
 /// The index of `lo`: what has come in by it, or by none, was made on this machine.
@@ -71,7 +71,8 @@ pub struct Work {
     pub clock_reads: u64,
 }
 
-/// A packet has been taken off its socket's memory while it waits in a qdisc (`skb_orphan_partial`).
+/// A packet has been taken off its socket's memory while it waits in a qdisc (`skb_orphan_partial`), or was cut there into several, each with memory of
+/// its own (`skb_segment`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Orphan {
     /// Its [`Skb::flow`].
@@ -82,6 +83,15 @@ pub struct Orphan {
     pub header_len: u32,
     /// Its transport header.
     pub l4: L4,
+    /// How many packets more it was cut into; 0: it is off its socket's memory.
+    pub more: u32,
+}
+
+/// A segment has its own share of the memory of what it was cut of; the last one's place in the host is that of the whole.
+fn share(segment: &mut Skb, last: bool) {
+    if let Some(s) = segment.rare_mut().segment.as_mut().filter(|_| !last) {
+        s.by = Cutter::Kernel;
+    }
 }
 
 /// Dropped packets with their reasons, in order, until the caller takes them.
@@ -153,13 +163,27 @@ impl Ledger {
         let mut segments = std::mem::take(&mut self.segments);
         let count = packet.segments() as u16;
         let whole = packet.pkt_len;
+        let own = packet.iif <= LOOPBACK && packet.flow != 0 && !packet.tc.role.is_copy();
+        let more = u32::from(count.saturating_sub(1));
+        if own && more > 0 && !packet.tc.role.is_orphan() {
+            let (len, header_len, l4) = packet.as_sent();
+            self.orphans.push(Orphan { flow: packet.flow, len, header_len, l4: *l4, more });
+        }
         for n in 1..count {
             let mut segment = self.copy(&packet);
             segment.tc.role.set_copy(packet.tc.role.is_copy());
+            if let Some((flow, _)) = self.copied.last_mut()
+                && !packet.tc.role.is_copy()
+            {
+                // It is lent like a copy, but is part of what was sent.
+                *flow = 0;
+            }
             segment.become_segment(n);
+            share(&mut segment, n + 1 == count);
             segments.push(segment);
         }
         packet.become_segment(0);
+        share(&mut packet, count == 1);
         segments.insert(0, packet);
         let bytes = segments.iter().fold(0, |sum: u32, s| sum.wrapping_add(s.pkt_len));
         self.cut.packets = self.cut.packets.wrapping_add(u32::from(count) - 1);
@@ -254,7 +278,7 @@ impl Ledger {
     pub(crate) fn orphan(&mut self, skb: &mut Skb) {
         if skb.iif <= LOOPBACK && skb.flow != 0 && skb.tc.role.set_orphan() {
             let (len, header_len, l4) = skb.as_sent();
-            self.orphans.push(Orphan { flow: skb.flow, len, header_len, l4: *l4 });
+            self.orphans.push(Orphan { flow: skb.flow, len, header_len, l4: *l4, more: 0 });
         }
     }
     /// Whether there are any.

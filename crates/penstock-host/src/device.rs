@@ -4,6 +4,7 @@
 
 use crate::bond::Bond;
 use crate::bridge::Bridge;
+use crate::gso::GsoWords;
 use crate::link::{CLASSES, Class};
 use crate::route::Prefix;
 use crate::six::{Address6, Device6};
@@ -209,6 +210,8 @@ pub struct NetDevice {
     pub speed_mbit: Option<u32>,
     /// Offloads and the like that `ethtool -K` has set.
     pub features: BTreeMap<String, bool>,
+    /// What `ip link set` says of super-packets.
+    pub gso: GsoWords,
     /// Files below `/sys/class/net/NAME` that were written and change nothing here, with what they hold.
     pub(crate) kept: BTreeMap<String, String>,
     /// Whether a bridge that is up has ever had a port.
@@ -303,6 +306,7 @@ impl NetDevice {
             queues: if class.kind == "bond" { (16, 16) } else { (1, 1) },
             speed_mbit: None,
             features: BTreeMap::new(),
+            gso: GsoWords::default(),
             kept: BTreeMap::new(),
             had_ports: false,
             forwarding: None,

@@ -1,8 +1,8 @@
 //! What a socket asks of its machine, by an address of either family.
 
 use crate::Host;
-use crate::route::Key;
-use crate::six::Key6;
+use crate::route::{Key, RouteKind};
+use crate::six::{Key6, Kind6};
 use crate::tcp::TcpRoute;
 use penstock_model::Time;
 use std::net::IpAddr;
@@ -41,6 +41,20 @@ impl Host {
         match dst {
             IpAddr::V4(dst) => self.mtu_towards(dst),
             IpAddr::V6(dst) => self.mtu_towards6(dst, now),
+        }
+    }
+    /// The device by which a socket, bound to a device or a VRF (0: to none), reaches `dst`; `None` where there is no way.
+    pub(crate) fn way_of(&mut self, bound: u32, dst: IpAddr) -> Option<u32> {
+        match dst {
+            IpAddr::V4(dst) => {
+                let key = Key { oif: bound, ..Key::to(dst) };
+                let hop = if bound != 0 { self.route_bound(key) } else { self.route_output(key) };
+                (hop.kind == Some(RouteKind::Unicast)).then_some(hop.oif)
+            }
+            IpAddr::V6(dst) => {
+                let hop = self.lookup6(&Key6::to(dst));
+                (hop.kind == Some(Kind6::Unicast)).then_some(hop.oif)
+            }
         }
     }
     /// Whether `addr` is one of this machine's.

@@ -26,6 +26,7 @@ mod either;
 mod exec;
 mod foresee;
 mod fragment;
+mod gso;
 mod hooks;
 pub mod icmp;
 mod ingress;
@@ -59,6 +60,7 @@ pub use exec::{
     unfollowed_settings,
 };
 pub use foresee::{Goes, WayTo};
+pub use gso::{GsoLimits, GsoWords};
 pub use neigh::{Neigh, NeighTable, Nud};
 pub use netfilter::ct::connections;
 pub use path::{Transmitted, rt_tos2priority};
@@ -113,7 +115,7 @@ pub enum Effect {
     /// What is left of a packet that goes on in another place, where mirred has sent it: it is not lost, but owes its socket
     /// no memory any more (`skb_clone`, then `consume_skb`).
     Moved(Packet),
-    /// A packet that waits in a qdisc owes its socket no memory any more (netem).
+    /// A packet that waits in a qdisc owes its socket no memory any more (netem), or was cut there, and each segment owes its share.
     Orphaned(Orphan),
 }
 
@@ -222,6 +224,8 @@ pub struct Host {
     pub(crate) answer: Xmit,
     pub(crate) depth: u32,
     pub(crate) ip_id: u16,
+    /// Cards begin with TSO and GSO on.
+    pub(crate) offloads: bool,
     /// The next machine of the packet at hand.
     pub(crate) next_hop: Ipv4Addr,
     /// By index; the first is `lo`.
@@ -346,6 +350,7 @@ impl Host {
             auto_handle: 0,
             bpf_programs: 0,
             ip_id: 0,
+            offloads: false,
             next_hop: Ipv4Addr::UNSPECIFIED,
             depth: 0,
         }
@@ -474,11 +479,16 @@ impl Host {
     /// Words of commands that were taken and shown as Linux does, and from which nothing follows here: a sentence each.
     fn unfollowed_words(&self) -> Vec<String> {
         let of_cards = self.devices.iter().filter(|d| d.class.kind.is_empty()).flat_map(|d| {
-            let on = d.features.iter().filter(|(name, on)| **on && exec::ethtool::makes_large_frames(name));
-            let on = on.map(|(name, _)| {
-                format!("ethtool -K {} {name} on: not simulated; each segment is a frame of its own", d.name)
+            let on = d.features.iter().filter(|(_, on)| **on);
+            let on = on.filter_map(|(name, _)| {
+                let why = exec::ethtool::not_followed(name, self.kernel)?;
+                Some(format!("ethtool -K {} {name} on: not simulated; {why}", d.name))
             });
-            on.collect::<Vec<_>>()
+            let size = d.gso.size.is_some() && self.gso_of(d, 0).is_none();
+            let size = size.then(|| {
+                format!("ip link set {} gso_max_size: each segment is a packet of its own; offloads = true, or ethtool -K {0} tso on", d.name)
+            });
+            on.chain(size).collect::<Vec<_>>()
         });
         self.unfollowed.iter().cloned().chain(of_cards).collect()
     }

@@ -210,7 +210,7 @@ impl Host {
             return;
         }
         let mtu = hop.longest(self.devices[hop.oif].mtu);
-        if packet.network_len() > mtu && h.frag_off & IP_DF != 0 {
+        if packet.longest_network_len() > mtu && h.frag_off & IP_DF != 0 {
             self.icmp_send(&packet, icmp::DEST_UNREACH, 4, mtu.min(65_535) as u16, cx);
             self.discard(packet, "ip_forward", "frag-needed", cx);
             return;
@@ -396,7 +396,7 @@ impl Host {
         }
         packet.l3 = L3::Ipv4(h);
         let mtu = self.mtu_of(&hop);
-        if packet.network_len() > mtu && h.frag_off & IP_DF != 0 {
+        if packet.longest_network_len() > mtu && h.frag_off & IP_DF != 0 {
             self.discard(packet, "ip_output", "frag-needed", cx);
             return Err(KernelError::errno(90));
         }
@@ -473,7 +473,14 @@ impl Host {
             return;
         }
         let mtu = self.mtu_for(&packet, &hop);
-        if packet.network_len() > mtu {
+        if packet.longest_network_len() > mtu {
+            if packet.gso().is_some() {
+                //= linux v6.12 net/ipv4/ip_output.c ip_finish_output_gso
+                for segment in self.cut(packet, cx) {
+                    self.ip_output(segment, hop, cx);
+                }
+                return;
+            }
             match packet.l3 {
                 L3::Ipv4(h) => {
                     self.fragment(packet, h, mtu, cx, |host, piece, cx| {
@@ -534,7 +541,7 @@ impl Host {
         packet.eth = (device.mac, to);
         let mtu = device.mtu;
         match packet.l3 {
-            L3::Ipv4(h) if packet.network_len() > mtu => {
+            L3::Ipv4(h) if packet.longest_network_len() > mtu => {
                 self.fragment(packet, h, mtu, cx, |host, piece, cx| host.xmit(oif, piece, cx));
             }
             _ => self.xmit(oif, packet, cx),
@@ -545,6 +552,12 @@ impl Host {
     /// be asked for another (a fragment, what waited for ARP) waits for that.
     #[inline]
     pub(crate) fn xmit(&mut self, ifindex: u32, packet: Packet, cx: &mut HostCx<'_>) {
+        if self.cuts_before(ifindex, &packet) {
+            for segment in self.cut(packet, cx) {
+                self.xmit(ifindex, segment, cx);
+            }
+            return;
+        }
         let before = |e: &Effect| matches!(e, Effect::Kick(i) | Effect::Next(i, _) if *i == ifindex);
         if !cx.out.is_empty() && cx.out.iter().rev().any(before) {
             cx.out.push(Effect::Next(ifindex, packet));

@@ -53,6 +53,12 @@ pub struct TcpSettings {
     pub reordering: Option<u32>,
     /// `net.core.wmem_max` and `rmem_max`: the most that programs get when they ask for buffers, bytes.
     pub most_asked: (Option<u32>, Option<u32>),
+    /// `tcp_min_tso_segs`, `tcp_tso_win_divisor`, `tcp_tso_rtt_log`.
+    pub tso: [Option<u32>; 3],
+    /// `tcp_notsent_lowat`, bytes, where it bounds anything.
+    pub notsent_lowat: Option<u32>,
+    /// `tcp_autocorking`.
+    pub autocorking: bool,
     /// `tcp_limit_output_bytes`: the most a socket has below it, bytes.
     pub limit_output: Option<u32>,
     /// `net.core.txrehash`: a socket draws the hash of its flow anew after a timeout.
@@ -137,6 +143,12 @@ impl Host {
                 number("net.core.wmem_max").map(|n| n.clamp(4_608, 1 << 30) as u32),
                 number("net.core.rmem_max").map(|n| n.clamp(2_304, 1 << 30) as u32),
             ),
+            tso: ["net.ipv4.tcp_min_tso_segs", "net.ipv4.tcp_tso_win_divisor", "net.ipv4.tcp_tso_rtt_log"]
+                .map(|name| number(name).map(|n| n.clamp(0, i64::from(u32::MAX)) as u32)),
+            notsent_lowat: number("net.ipv4.tcp_notsent_lowat")
+                .and_then(|n| u32::try_from(n).ok())
+                .filter(|&n| n != u32::MAX),
+            autocorking: number("net.ipv4.tcp_autocorking") != Some(0),
             limit_output: number("net.ipv4.tcp_limit_output_bytes").map(|n| n.clamp(1, 1 << 30) as u32),
             txrehash: number("net.core.txrehash") != Some(0),
         }

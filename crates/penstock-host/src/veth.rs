@@ -58,7 +58,7 @@ impl Host {
     /// that, and is lost. Within one namespace (`same`) it keeps its mark.
     pub fn cross(&mut self, ifindex: u32, frame: &mut Skb, mtu: u32, same: bool) -> bool {
         // is_skb_forwardable
-        if frame.len > mtu + LONGEST_HEADER {
+        if frame.len > mtu + LONGEST_HEADER && frame.gso().is_none() {
             if let Some(device) = self.devices.get_mut(ifindex) {
                 let counters = &mut device.counters;
                 counters.tx_packets -= 1;

@@ -54,7 +54,7 @@ impl Net {
                 at.fragments += 1;
                 at.packets += u64::from(!self.meter.is_decided(skb) && seen.insert(key(skb)));
             } else {
-                at.packets += 1;
+                at.packets += u64::from(skb.segments());
             }
         });
         all

@@ -8,7 +8,7 @@ use crate::net::Net;
 use crate::sock::Owed;
 use penstock_host::{Host, Transmitted};
 use penstock_model::Time;
-use penstock_packet::Packet;
+use penstock_packet::{Cutter, Packet};
 use penstock_sched::Xmit;
 
 impl Net {
@@ -172,6 +172,9 @@ impl Net {
     /// Such a card puts a frame on the wire.
     #[inline(always)] // Into those that call it.
     fn send_one(&mut self, n: u32, wire: u32, mut packet: Packet) {
+        if packet.is_noted() && packet.gso().is_some() {
+            return self.send_cut(n, wire, packet);
+        }
         let now = self.queue.now();
         self.note_departure(n, &mut packet);
         let nic = &mut self.cables.nics[n as usize];
@@ -189,6 +192,16 @@ impl Net {
             w.carry(wire, packet, end, &mut self.queue);
         }
         self.await_wire(n);
+    }
+    /// Such a card is given a super-packet: what it cuts of it waits in the card.
+    #[cold]
+    fn send_cut(&mut self, n: u32, wire: u32, packet: Packet) {
+        self.cables.nics[n as usize].sending = true;
+        let first = self.taken(n, packet);
+        let nic = &mut self.cables.nics[n as usize];
+        nic.queue.push_front(first);
+        nic.sending = false;
+        self.transmit_all(n, wire);
     }
     fn transmit_all(&mut self, n: u32, wire: u32) {
         let now = self.queue.now();
@@ -251,8 +264,15 @@ impl Net {
             return Some(packet);
         }
         let (host, ifindex) = (nic.host, nic.ifindex);
+        let packet = self.on_host(host, |h, cx| h.dequeue(ifindex, cx))?;
+        Some(self.taken(n, packet))
+    }
+    /// The card takes a packet from the discipline; of one that is to be cut it is the first segment, and the others wait in the card.
+    #[inline(always)] // As above.
+    fn taken(&mut self, n: u32, mut packet: Packet) -> Packet {
+        let nic = &self.cables.nics[n as usize];
+        let host = nic.host;
         let (completes, virtual_cable) = (nic.completes(), nic.is_virtual());
-        let mut packet = self.on_host(host, |h, cx| h.dequeue(ifindex, cx))?;
         self.note_departure(n, &mut packet);
         if virtual_cable {
             // The other side takes it when the discipline has been run (ip_rcv orphans it).
@@ -262,7 +282,48 @@ impl Net {
         } else if !completes {
             self.left_host(host, &packet);
         }
-        Some(packet)
+        if packet.is_noted() && packet.gso().is_some() { self.cut(n, packet) } else { packet }
+    }
+    /// A super-packet is cut into frames, by the card or by the kernel before it, unless it goes whole over a cable without a rate, as over a veth pair:
+    /// answers the first, and the others wait in the card.
+    //= linux v6.12 net/core/dev.c validate_xmit_skb, net/core/gso.c skb_gso_segment, net/ipv4/tcp_offload.c tcp_gso_segment
+    #[cold]
+    fn cut(&mut self, n: u32, whole: Packet) -> Packet {
+        let nic = &self.cables.nics[n as usize];
+        let (host, ifindex) = (nic.host, nic.ifindex);
+        let by_card = self.machines[host as usize].host.card_cuts(ifindex);
+        if nic.is_virtual() && by_card {
+            return whole;
+        }
+        let owes = nic.completes() && whole.iif <= crate::index::LOOPBACK;
+        let (segments, payload) = (whole.segments() as u16, whole.len - whole.segment_headers());
+        if owes
+            && !by_card
+            && let Some((flow, part)) = untag(whole.flow)
+        {
+            let sock = self.meter.flows[flow as usize].socks[usize::from(part == Part::Back)];
+            if let Some(crate::sock::Kind::Tcp(t)) = self.sockets.get_mut(sock).map(|s| &mut s.kind) {
+                t.end.transmitted_cut(u32::from(segments) - 1);
+            }
+        }
+        let mut first = None;
+        for number in 0..segments {
+            let mut packet = self.pool.segment(&whole, number);
+            let last = number + 1 == segments;
+            if let Some(segment) = &mut packet.rare_mut().segment {
+                segment.by = match (by_card, last) {
+                    (true, _) => Cutter::Card(if last { payload } else { 0 }),
+                    (false, false) => Cutter::Kernel,
+                    (false, true) => Cutter::Qdisc,
+                };
+            }
+            match &first {
+                None => first = Some(packet),
+                Some(_) => self.cables.nics[n as usize].queue.push_back(packet),
+            }
+        }
+        self.pool.free(whole);
+        first.expect("a super-packet has segments")
     }
     /// What is measured of a frame that a card takes: its wait, and the mark that it was given here.
     #[inline(always)] // As above.
@@ -275,11 +336,11 @@ impl Net {
         nic.sojourn.record((now - packet.queued).as_ns().max(0) as u64);
         if packet.tos() & 3 == 3 && !packet.tc.ce_counted {
             packet.tc.ce_counted = true;
-            nic.marked += 1;
+            nic.marked += u64::from(packet.segments());
             if let Some((flow, Part::Data)) = untag(packet.flow) {
                 let at = self.meter.flows[flow as usize].at(nic.host, nic.ifindex);
-                at.marked_packets += 1;
-                at.marked_bytes += u64::from(packet.network_len());
+                at.marked_packets += u64::from(packet.segments());
+                at.marked_bytes += u64::from(packet.all_network_len());
             }
         }
     }
@@ -305,8 +366,20 @@ impl Net {
                 self.left_host(host, &packet);
                 self.cables.nics[n as usize].sending = false;
             }
+            if packet.is_noted() && packet.gso().is_some() {
+                packet = self.cut_behind(n, packet);
+            }
             self.cables.nics[n as usize].queue.push_back(packet);
         }
+    }
+    /// The same for a ring that has frames already: answers the last, and those before it are in the ring.
+    #[cold]
+    fn cut_behind(&mut self, n: u32, whole: Packet) -> Packet {
+        let at = self.cables.nics[n as usize].queue.len();
+        let first = self.cut(n, whole);
+        let queue = &mut self.cables.nics[n as usize].queue;
+        queue.insert(at, first);
+        queue.pop_back().expect("the first is there")
     }
 
     /// Sends a frame whose last bit leaves at `end`.

@@ -208,7 +208,8 @@ impl Net {
             Effect::Deliver(packet) => format!("{name}: receives {}", packet_text(packet)),
             Effect::Moved(packet) => format!("{name}: sends {} elsewhere", packet_text(packet)),
             Effect::Orphaned(orphan) => {
-                format!("{name}: {} bytes of flow {} wait in a qdisc", orphan.len, orphan.flow)
+                let (len, flow, more) = (orphan.len, orphan.flow, orphan.more);
+                format!("{name}: {len} bytes of flow {flow} wait in a qdisc, in {} packets", more + 1)
             }
             Effect::Dropped { packet, ifindex, place, reason } => {
                 let device = self.device_name(host, *ifindex);

@@ -232,25 +232,25 @@ impl Flow {
         swap(&mut self.rtts, &mut other.rtts);
     }
     /// A packet has its fate: it is lost at a place of the table of drops.
-    pub(crate) fn lost_at(&mut self, slot: u32) {
-        self.lost_packets += 1;
+    pub(crate) fn lost_at(&mut self, slot: u32, packets: u64) {
+        self.lost_packets += packets;
         match self.lost_at.iter_mut().find(|at| at.0 == slot) {
-            Some(at) => at.1 += 1,
-            None => self.lost_at.push((slot, 1)),
+            Some(at) => at.1 += packets,
+            None => self.lost_at.push((slot, packets)),
         }
     }
-    /// The source sends a frame.
+    /// The source sends so many frames with `len` bytes together.
     #[inline]
-    pub(crate) fn sent(&mut self, len: u32, retransmission: bool, now: Time) {
+    pub(crate) fn sent(&mut self, frames: u32, len: u32, retransmission: bool, now: Time) {
         if now < self.since {
             return;
         }
         if self.sent_packets == 0 {
             self.started = self.started.or(Some(now));
         }
-        self.sent_packets += 1;
+        self.sent_packets += u64::from(frames);
         self.sent_bytes += u64::from(len);
-        self.retransmitted_packets += u64::from(retransmission);
+        self.retransmitted_packets += if retransmission { u64::from(frames) } else { 0 };
     }
     /// A frame reached the sink: of what is measured of such.
     #[inline]

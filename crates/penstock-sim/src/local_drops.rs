@@ -1,5 +1,6 @@
 //! Linux's own TCP above a queue of its own host that drops, segment by segment: `vectors/tcp/local_drops.jsonl`, recorded by
-//! `vectors/tcp/tcp_scenarios.py` from what `vectors/tcp/local_drop_list.py` lists. The whole way is ours here: socket, discipline, card.
+//! `vectors/tcp/tcp_scenarios.py` from what `vectors/tcp/local_drop_list.py` lists; and the same of super-packets (`supers.jsonl`, `supers_list.py`).
+//! The whole way is ours here: socket, discipline, card.
 
 use crate::World;
 use crate::app::{Cx, Program};
@@ -129,6 +130,17 @@ fn run(s: &Value, isn: u32) -> [Side; 2] {
             exec(&mut w, host, &format!("sysctl -w {key}={value}"));
         }
     }
+    if let Some(cut) = s["supers"].as_str() {
+        for host in hosts {
+            w.host_mut(host).set_offloads(true);
+        }
+        if cut == "kernel" {
+            exec(&mut w, a, "ethtool -K va tso off");
+        }
+        if let Some(most) = s["gso_max_segs"].as_u64() {
+            exec(&mut w, a, &format!("ip link set va gso_max_segs {most}"));
+        }
+    }
     for command in s["local"].as_array().unwrap() {
         exec(&mut w, a, &format!("tc {}", command.as_str().unwrap()));
     }
@@ -246,16 +258,34 @@ fn differences(want: &[Side; 2], got: &[Side; 2], last_us: i64) -> Vec<String> {
     sides.filter_map(|((w, g), dir)| Some(format!("{dir} {}", first_difference(w, g, last_us)?))).collect()
 }
 
-/// `PENSTOCK_SCENARIO=NAME` looks at those whose name holds it and prints both sides; `PENSTOCK_SCENARIOS=FILE` at another recording.
 #[test]
 fn segments_above_a_queue_that_drops_are_linux_s() {
-    let other = std::env::var("PENSTOCK_SCENARIOS").ok();
+    hold(
+        "PENSTOCK_SCENARIOS",
+        include_str!("../../../vectors/tcp/local_drops.jsonl"),
+        include_str!("../../../vectors/tcp/local_drops_differences.txt"),
+    );
+}
+
+#[test]
+fn super_packets_are_linux_s() {
+    hold(
+        "PENSTOCK_SUPERS",
+        include_str!("../../../vectors/tcp/supers.jsonl"),
+        include_str!("../../../vectors/tcp/supers_differences.txt"),
+    );
+}
+
+/// Holds the scenarios of a recording against ours, but for those that are listed with a reason. The variable `other` names another recording;
+/// `PENSTOCK_SCENARIO=NAME` looks at those whose name holds it and prints both sides.
+fn hold(other: &str, text: &str, listed: &str) {
+    let other = std::env::var(other).ok();
     let text = match &other {
         Some(path) => std::fs::read_to_string(path).unwrap(),
-        None => include_str!("../../../vectors/tcp/local_drops.jsonl").to_owned(),
+        None => text.to_owned(),
     };
     let only = std::env::var("PENSTOCK_SCENARIO").ok();
-    let listed: Vec<&str> = include_str!("../../../vectors/tcp/local_drops_differences.txt")
+    let listed: Vec<&str> = listed
         .lines()
         .filter(|l| !l.starts_with('#'))
         .map(|l| l.split_once(": ").expect("a name and a reason").0)

@@ -133,8 +133,8 @@ impl Meter {
         }
         let at = self.drop_slot(host, ifindex, place, reason);
         let (slot, role) = (&mut self.drops[at], packet.tc.role);
-        slot.count.packets += 1;
-        slot.count.bytes += u64::from(packet.len);
+        slot.count.packets += u64::from(if role.is_copy() { 1 } else { packet.segments() });
+        slot.count.bytes += u64::from(packet.initial_pkt_len());
         slot.count.copies += u64::from(role.is_copy());
         slot.count.fragments += u64::from(role.is_fragment() && !role.is_copy());
         self.account_lost(host, ifindex, at as u32, packet);
@@ -169,7 +169,7 @@ impl Meter {
             flow.copies.lost += 1;
             return;
         }
-        flow.at(host, ifindex).lost_bytes += u64::from(packet.network_len());
+        flow.at(host, ifindex).lost_bytes += u64::from(packet.all_network_len());
         if role.is_fragment() {
             flow.fragments.lost += 1;
             if !self.decide(packet) {
@@ -177,8 +177,9 @@ impl Meter {
             }
         }
         let flow = &mut self.flows[number as usize];
-        flow.lost_at(slot);
-        flow.at(host, ifindex).lost_packets += 1;
+        let packets = u64::from(packet.segments());
+        flow.lost_at(slot, packets);
+        flow.at(host, ifindex).lost_packets += packets;
     }
     /// Notes that a packet has reached the sockets of its host; whether it is one of its flow, and neither a copy nor one that
     /// was thought lost.
@@ -189,7 +190,9 @@ impl Meter {
             return self.received_extra(number, packet);
         }
         let flow = &mut self.flows[number as usize];
-        flow.received_packets += u64::from(packet.created >= flow.since);
+        if packet.created >= flow.since {
+            flow.received_packets += u64::from(packet.segments());
+        }
         true
     }
     #[cold]

@@ -4,7 +4,7 @@ use crate::event::Timer;
 use crate::index::{LOOPBACK, NONE, Numbers};
 use penstock_model::Rng;
 use penstock_model::traffic::TxTimeWish;
-use penstock_packet::{L4, Packet};
+use penstock_packet::{Cutter, L4, Packet};
 use penstock_sched::Orphan;
 use penstock_tcp::{Config, Endpoint};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -294,6 +294,8 @@ pub(crate) enum Owing {
     Place,
     /// Its memory; it stays in a queue of the host.
     Memory,
+    /// Nothing: it was cut into so many packets more, each of which has memory of its own.
+    Cut(u32),
 }
 
 impl Owed {
@@ -304,11 +306,23 @@ impl Owed {
         let flow = if own { packet.flow } else { 0 };
         let part = if role.is_orphan() { Owing::Place } else { Owing::Both };
         let (len, headers, l4) = packet.as_sent();
-        Owed { part, ..Owed::by(flow, len, headers, l4) }
+        let owed = Owed { part, ..Owed::by(flow, len, headers, l4) };
+        if packet.is_noted() { owed.of_segment(packet) } else { owed }
+    }
+    /// The same of a segment of a super-packet that was cut on its way to the wire.
+    #[cold]
+    fn of_segment(self, packet: &Packet) -> Owed {
+        match packet.rare().segment.map(|s| s.by) {
+            Some(Cutter::Card(0)) => Owed::default(),
+            Some(Cutter::Card(payload)) => Owed { tcp_payload: payload, ..self },
+            Some(Cutter::Kernel) if self.part == Owing::Both => Owed { part: Owing::Memory, ..self },
+            _ => self,
+        }
     }
     /// What comes free of a packet that a qdisc has orphaned.
     pub(crate) fn to(orphan: Orphan) -> Owed {
-        Owed { part: Owing::Memory, ..Owed::by(orphan.flow, orphan.len, orphan.header_len, &orphan.l4) }
+        let part = if orphan.more > 0 { Owing::Cut(orphan.more) } else { Owing::Memory };
+        Owed { part, ..Owed::by(orphan.flow, orphan.len, orphan.header_len, &orphan.l4) }
     }
     fn by(flow: u32, len: u32, header_len: u32, l4: &L4) -> Owed {
         let ip_payload = len.saturating_sub(header_len);

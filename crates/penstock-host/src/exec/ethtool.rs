@@ -1,13 +1,15 @@
 //! `ethtool`: features, speed and the driver of a card.
 //!
 //! Follows: ethtool 6.1 `ethtool.c`, `netlink/features.c`, `netlink/settings.c`; its answers on a veth and a dummy of Linux 6.12.117.
-//! Differs: features are noted and change nothing ([`makes_large_frames`] is told before a run); those listed are the ones shaping scripts turn off.
+//! Differs: `tso` and `gso` have TCP make super-packets (see [`crate::GsoLimits`]); of the others that join packets [`not_followed`] tells before a run; the rest
+//! are noted and change nothing. Those listed are the ones shaping scripts turn off.
 
 pub(super) mod asked;
 
 use super::Ran;
 use crate::{Host, NetDevice, Output};
 use penstock_lang::token::Line;
+use penstock_model::Kernel;
 use std::fmt::Write;
 
 /// Features: the long name, the short one of `-K`, whether it is on at first.
@@ -87,11 +89,20 @@ const MORE: [&str; 56] = [
     "tx-vlan-stag-hw-insert",
 ];
 
-/// Whether a feature has segments or datagrams travel together as one.
-pub(crate) fn makes_large_frames(feature: &str) -> bool {
+/// Why nothing follows here from a feature that has segments or datagrams travel together as one; `None` where what follows on Linux does.
+pub(crate) fn not_followed(feature: &str, kernel: Kernel) -> Option<&'static str> {
     let ends = ["-segmentation-offload", "-receive-offload", "-segmentation", "-fragmentation-offload"];
     let joins = ["rx-gro", "rx-lro", "rx-udp-gro"].iter().any(|begin| feature.starts_with(begin));
-    joins || ends.iter().any(|end| feature.ends_with(end))
+    match feature {
+        "tcp-segmentation-offload" | "generic-segmentation-offload" if kernel >= Kernel::V6_12 => None,
+        "tcp-segmentation-offload" | "generic-segmentation-offload" => {
+            Some("TCP of this kernel makes no super-packets here")
+        }
+        _ if joins || feature.ends_with("-receive-offload") => {
+            Some("frames are taken one by one as they come, and none is joined to another")
+        }
+        _ => ends.iter().any(|end| feature.ends_with(end)).then_some("each datagram is a packet of its own"),
+    }
 }
 
 /// What is said of each of the five questions about a card that is not there.

@@ -96,7 +96,7 @@ impl Host {
             false => self.devices[hop.oif].mtu,
         };
         let mtu = mtu.max(MIN_MTU);
-        if packet.network_len() > mtu {
+        if packet.longest_network_len() > mtu {
             self.icmp6_send(&packet, icmp::PKT_TOOBIG, 0, mtu, cx);
             self.discard(packet, "ip6_forward", "too-big", cx);
             return;

@@ -129,7 +129,7 @@ impl Host {
         }
         packet.l3 = L3::Ipv6(h);
         packet.iif = 0;
-        if packet.network_len() > self.mtu6(&hop, h.dst, cx.now) {
+        if packet.longest_network_len() > self.mtu6(&hop, h.dst, cx.now) {
             self.discard(packet, "ip6_output", "too-big", cx);
             return Err(KernelError::errno(90));
         }

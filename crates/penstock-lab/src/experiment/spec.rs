@@ -25,7 +25,8 @@ pub struct Experiment {
     pub seed: u64,
     /// Distance of the samples of a series; `None`: a round number that gives some 100 to 250 of them.
     pub sample: Option<Span>,
-    /// Whether devices of a real kernel keep GSO, TSO, GRO and checksum offload. Default false.
+    /// Whether cards cut TCP's super-packets (TSO, GSO), and devices of a real kernel keep GRO and checksum offload too. Default false: each segment is a
+    /// packet of its own.
     pub offloads: bool,
     /// Whether [`Experiment::modern`] made it.
     pub modern: bool,

@@ -128,6 +128,7 @@ impl Built {
         {
             world.host_mut(id).set_hz(hz);
         }
+        world.host_mut(id).set_offloads(experiment.offloads);
         match host.os {
             spec::Os::Linux => {}
             spec::Os::WindowsXp => world.set_stack(id, Stack::WindowsXp),

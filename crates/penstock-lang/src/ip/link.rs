@@ -102,6 +102,12 @@ pub struct LinkRequest {
     pub kind: Option<String>,
     /// What follows `type`.
     pub data: LinkData,
+    /// `gso_max_size`, bytes.
+    pub gso_max_size: Option<u32>,
+    /// `gso_max_segs`.
+    pub gso_max_segs: Option<u32>,
+    /// `gro_max_size`, bytes.
+    pub gro_max_size: Option<u32>,
     /// `addrgenmode`: 0 eui64, 1 none, 2 stable_secret, 3 random.
     pub addr_gen_mode: Option<u8>,
 }
@@ -259,7 +265,13 @@ impl Words<'_> {
                     self.on_off("protodown_reason")?;
                 }
                 "gso_max_size" | "gso_max_segs" | "gro_max_size" => {
-                    self.number(&format!("Invalid \"{word}\" value\n"))?;
+                    let value = self.number(&format!("Invalid \"{word}\" value\n"))?;
+                    let place = match &*word {
+                        "gso_max_size" => &mut r.gso_max_size,
+                        "gso_max_segs" => &mut r.gso_max_segs,
+                        _ => &mut r.gro_max_size,
+                    };
+                    *place = Some(value);
                 }
                 _ => {
                     if is("help") {

@@ -28,6 +28,7 @@ fn set_up(cfg: &mut Config, s: &TcpSettings) {
     let (send, receive) = s.most_asked;
     cfg.most_asked = (send.unwrap_or(cfg.most_asked.0), receive.unwrap_or(cfg.most_asked.1));
     cfg.limit_output = s.limit_output.unwrap_or(cfg.limit_output);
+    cfg.autocorking = s.autocorking;
     cfg.txrehash = s.txrehash;
     cfg.early_retrans = s.early_retrans;
     (cfg.frto, cfg.recovery, cfg.dsack, cfg.pacing_ratios) = (s.frto, s.recovery, s.dsack, s.pacing_ratios);
@@ -80,12 +81,39 @@ impl Net {
             cfg.mss = if cfg.mss_follows_mtu { mss } else { cfg.mss.min(mss) };
         }
     }
+    /// Whether the socket's packets are super-packets, how large, and what bounds its program's writes.
+    //= linux v6.12 net/core/sock.c sk_setup_caps
+    fn call_config(&mut self, host: u32, bound: u32, peer: IpAddr, cfg: &mut Config) {
+        let machine = &mut self.machines[host as usize];
+        if !cfg.stack.is_linux_6_12() {
+            return;
+        }
+        let limits = machine.host.gso_by(bound, peer);
+        let settings = machine.host.tcp_settings();
+        if limits.is_none() && settings.notsent_lowat.is_none() {
+            return;
+        }
+        let own = Calls::default();
+        let [min, divisor, rtt_log] = settings.tso;
+        cfg.calls = Some(Calls {
+            gso_max_segs: limits.map_or(1, |l| l.segments),
+            gso_max_size: limits.map_or(own.gso_max_size, |l| l.size),
+            min_tso_segs: min.map_or(own.min_tso_segs, |n| n.max(1)),
+            tso_win_divisor: divisor.unwrap_or(own.tso_win_divisor),
+            tso_rtt_log: rtt_log.unwrap_or(own.tso_rtt_log),
+            notsent_lowat: settings.notsent_lowat.unwrap_or(own.notsent_lowat),
+            mtu_probing: None,
+            headers: headers(peer) - ETH_HLEN + 20,
+            whole: true,
+        });
+    }
     /// What the route to a peer says of a connection, and the host's least timeout. What a program or a flow has asked for stands.
-    pub(super) fn route_config(&self, host: u32, bound: u32, peer: IpAddr, cfg: &mut Config) {
-        let machine = &self.machines[host as usize];
+    pub(super) fn route_config(&mut self, host: u32, bound: u32, peer: IpAddr, cfg: &mut Config) {
         if !matches!(cfg.stack, penstock_tcp::Stack::Linux(_)) {
             return;
         }
+        self.call_config(host, bound, peer, cfg);
+        let machine = &self.machines[host as usize];
         let route = machine.host.tcp_route_by(bound, peer);
         let least = || machine.host.tcp_settings().rto_min;
         cfg.min_rto = cfg.min_rto.or(route.rto_min).or_else(least);

@@ -4,6 +4,19 @@ use super::*;
 use crate::sock::Owing;
 use penstock_tcp::EcnField;
 
+/// The segments of a super-packet reached the sink.
+#[cold]
+fn all_arrived(flow: &mut crate::flow::Flow, packet: &Packet, ce: bool, now: Time) {
+    let headers = packet.segment_headers();
+    let mut left = packet.len - headers;
+    let size = packet.gso().map_or(left, |gso| gso.size.into());
+    while left > 0 {
+        let payload = left.min(size);
+        flow.arrived(headers + payload, ce, packet.created, now);
+        left -= payload;
+    }
+}
+
 impl Net {
     /// A packet for this host's sockets.
     #[inline]
@@ -52,10 +65,17 @@ impl Net {
                     && self.meter.received(flow, &packet)
                 {
                     let ce = ecn == EcnField::Ce;
-                    self.meter.flows[flow as usize].arrived(packet.len, ce, packet.created, now);
+                    let flow = &mut self.meter.flows[flow as usize];
+                    match packet.gso() {
+                        None => flow.arrived(packet.len, ce, packet.created, now),
+                        Some(_) => all_arrived(flow, &packet, ce, now),
+                    }
                 }
                 if let Kind::Tcp(t) = &mut self.sockets[sock].kind {
-                    t.end.handle_segment(tcp, payload, ecn, now);
+                    match packet.gso() {
+                        None => t.end.handle_segment(tcp, payload, ecn, now),
+                        Some(gso) => t.end.handle_segments(tcp, payload, gso.size.into(), ecn, now),
+                    }
                 }
                 self.pool.free(packet);
                 self.pump(sock);
@@ -273,13 +293,14 @@ impl Net {
                     Owing::Both => t.end.transmitted_freed(owed.tcp_payload, now),
                     Owing::Memory => t.end.transmitted_orphaned(owed.tcp_payload, now),
                     Owing::Place => return t.end.transmitted_left(),
+                    Owing::Cut(more) => return t.end.transmitted_cut(more),
                 }
                 // Most of what leaves nobody has waited for.
                 if !t.pumping && !t.end.is_quiet() {
                     self.pump(sock);
                 }
             }
-            Kind::Udp(u) if owed.part != Owing::Place => {
+            Kind::Udp(u) if matches!(owed.part, Owing::Both | Owing::Memory) => {
                 let bytes = u64::from(owed.ip_payload).min(u.out_bytes);
                 if bytes > 0 {
                     u.out_bytes -= bytes;
@@ -312,6 +333,7 @@ impl Net {
         let owed = Owed::of(packet);
         if let L4::Tcp(tcp) = packet.as_sent().2
             && owed.tcp_payload > 0
+            && owed.part != Owing::Memory
             && let Some((flow, part)) = untag(owed.flow)
         {
             let now = self.queue.now();

@@ -24,7 +24,7 @@ use penstock_model::{Kernel, KernelError, Time};
 use penstock_packet::headers::{ETH_HLEN, Icmp, Ipv6, Quoted, ipproto};
 use penstock_packet::{Ipv4, L3, L4, Packet, Sender, Skb, Tcp, TcpFlags, TxClock, TxTime, Udp};
 use penstock_sched::Xmit;
-use penstock_tcp::{Buffer, Config, Ecn, Endpoint, State, Transmit, reset_for};
+use penstock_tcp::{Buffer, Calls, Config, Ecn, Endpoint, SendFlags, State, Transmit, reset_for};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// `SKB_TRUESIZE` of a frame with `len` bytes of IP payload, behind headers of `headers` bytes, that a program has written to a socket.

@@ -50,11 +50,39 @@ impl Net {
     /// Writes; answers how much was taken. Less than asked: [`Wake::Writable`] comes.
     pub(crate) fn tcp_write(&mut self, sock: u32, bytes: u64) -> u64 {
         let now = self.now();
+        let took = self.write(sock, bytes, now);
         let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return 0 };
-        let took = t.end.write(bytes, now);
         t.written += took;
         t.want_write = took < bytes;
         self.pump(sock);
+        took
+    }
+    /// A call to write; answers how much was taken. One that pushes on its way sends what it may in between.
+    //= linux v6.12 net/ipv4/tcp.c tcp_sendmsg_locked
+    fn write(&mut self, sock: u32, bytes: u64, now: Time) -> u64 {
+        let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return 0 };
+        if !t.end.goes_by_calls() {
+            return t.end.write(bytes, now);
+        }
+        let mut took = 0;
+        let pumping = std::mem::replace(&mut t.pumping, true);
+        loop {
+            let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return took };
+            let sent = t.end.send(bytes - took, SendFlags::default(), now);
+            took += sent.bytes;
+            if !sent.goes_on && took == bytes {
+                break;
+            }
+            self.drain(sock, now);
+            let Kind::Tcp(t) = &self.sockets[sock].kind else { return took };
+            // What has just gone may have made room.
+            if self.guard.is_over() || !sent.goes_on && (sent.bytes == 0 || !t.end.call_writable()) {
+                break;
+            }
+        }
+        if let Kind::Tcp(t) = &mut self.sockets[sock].kind {
+            t.pumping = pumping;
+        }
         took
     }
     /// Hands over bytes to be written as room comes; `u64::MAX`: without end. With `close` the socket is closed then.
@@ -196,13 +224,16 @@ impl Net {
         t.blocked = t.blocked && !t.end.writable();
         let mut called = !t.end.answers_first();
         if t.pending > 0 && !t.blocked {
-            let took = t.end.write(t.pending, now);
+            let pending = t.pending;
+            let took = self.write(sock, pending, now);
+            let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return };
             t.blocked = took < t.pending;
             if t.pending < u64::MAX {
                 t.pending -= took;
             }
             called = true;
         }
+        let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return };
         if t.close_after && t.pending == 0 && t.open_told {
             t.close_after = false;
             // The call to close comes when that to write has sent what it may.
@@ -261,13 +292,23 @@ impl Net {
         };
         let flow = &mut self.meter.flows[s.flow as usize];
         if part == Part::Data {
-            flow.sent(len, segment.retransmission, now);
+            let (segments, bytes) = match segment.gso_size {
+                0 => (1, len),
+                size => {
+                    let n = segment.payload_len.div_ceil(size);
+                    (n, len + (n - 1) * (len - segment.payload_len))
+                }
+            };
+            flow.sent(segments, bytes, segment.retransmission, now);
         }
         let tos = s.opts.tos & !3 | if segment.ect { 2 } else { 0 };
         let l3 = network(s.local.0, s.remote.0, tos, ipproto::TCP, true);
         let mut packet = self.pool.make(len, l3, L4::Tcp(segment.tcp));
         (packet.priority, packet.mark, packet.flow) = (s.priority, s.opts.mark, tag(s.flow, part));
         packet.iif = s.opts.bound;
+        if segment.gso_size > 0 {
+            packet.set_gso(segment.gso_size.min(u16::MAX.into()) as u16, false);
+        }
         packet.seq = if segment.retransmission { RETRANSMISSION } else { 0 };
         (packet.created, packet.queued) = (now, now);
         packet.sender = Sender {

@@ -138,7 +138,7 @@ impl Net {
             packet.rare_mut().txtime = Some(TxTime { clock, asked: true, deadline: wish.deadline });
         }
         if flow != NONE && part == Part::Data {
-            self.meter.flows[flow as usize].sent(frame, false, now);
+            self.meter.flows[flow as usize].sent(1, frame, false, now);
             self.meter.flows[flow as usize].departs(seq, len, now);
         }
         let host = s.host;
@@ -187,7 +187,7 @@ impl Net {
             queued: now,
             ..Skb::new(frame, l3, L4::Icmp(Icmp::new(ty, 0, echo.id, echo.seq)))
         });
-        self.meter.flows[flow as usize].sent(frame, false, now);
+        self.meter.flows[flow as usize].sent(1, frame, false, now);
         self.on_host(host, |h, cx| h.send(packet, cx)).map_err(|e| e.strerror())
     }
 }

@@ -291,6 +291,15 @@ impl Host {
         if let LinkData::Peer(peer) = &r.data {
             self.check_settings(peer)?;
         }
+        //= linux v6.12 net/core/rtnetlink.c do_setlink: not beyond what the card takes
+        let most = r
+            .dev
+            .as_deref()
+            .and_then(|d| self.ifindex(d))
+            .map_or(u32::MAX, |i| self.tso_max_size(&self.devices[i]));
+        if r.gso_max_size.is_some_and(|n| n > most) || r.gso_max_segs.is_some_and(|n| n > 65_535) {
+            return Err(errno(KernelError::EINVAL));
+        }
         for (count, what) in [(r.queues.0, "transmit"), (r.queues.1, "receive")] {
             if r.kind.is_some() && count.is_some_and(|n| !(1..=4096).contains(&n)) {
                 return Err(self.no(KernelError::EINVAL, &format!("Invalid number of {what} queues")));
@@ -350,6 +359,7 @@ impl Host {
         if let Some(qlen) = r.txqueuelen.and_then(|n| u32::try_from(n).ok()) {
             device.tx_queue_len = qlen;
         }
+        device.gso.take(r);
         if let Some(n) = r.queues.0.and_then(|n| u32::try_from(n).ok()) {
             device.queues.0 = n;
         }
@@ -519,6 +529,7 @@ impl Host {
                 _ => {}
             }
         }
+        self.devices[ifindex].gso.take(r);
         if let Some(qlen) = r.txqueuelen.and_then(|n| u32::try_from(n).ok()) {
             self.set_tx_queue_len(ifindex, qlen, now).map_err(|e| ip::refused(&e))?;
         }
@@ -648,7 +659,6 @@ impl Host {
             None => "noop",
         };
         let carried = self.counters(d);
-        let lower_tso = self.lower_of(d).map(|l| l.class.tso_max_size);
         LinkView {
             ifindex,
             name: d.name.clone(),
@@ -679,10 +689,12 @@ impl Host {
                 slave_data: master.map_or(LinkData::None, |m| m.data.clone()),
                 addr_gen_mode: d.six.conf.addr_gen_mode.name().to_owned(),
                 queues: d.queues,
-                tso_max_size: match d.class.kind {
-                    "vlan" | "macvlan" => lower_tso.unwrap_or(d.class.tso_max_size),
-                    _ => d.class.tso_max_size,
-                },
+                gso: (
+                    d.gso.size.unwrap_or(65_536),
+                    d.gso.segments.unwrap_or(65_535),
+                    d.gso.gro_size.unwrap_or(65_536),
+                ),
+                tso_max_size: self.tso_max_size(d),
             },
             rx: (carried.rx_bytes, carried.rx_packets, carried.rx_dropped),
             tx: (carried.tx_bytes, carried.tx_packets, carried.tx_dropped),

@@ -4,7 +4,7 @@
 //! Follows: `sysctl -a` of linux 6.12.117; Documentation/networking/ip-sysctl.rst, Documentation/admin-guide/sysctl/.
 //! Differs: those of DCCP's and SCTP's connections take any number; first values that hang on a machine's memory are those of one with 1 GiB.
 
-use super::keys::Follows::{Moot, Not};
+use super::keys::Follows::{As, Moot, Not};
 use super::keys::Key;
 
 const AS_FIRST: &str = "packets go as with the value it begins with";
@@ -20,7 +20,6 @@ const KEEPALIVE: &str = "no program here asks for keepalives";
 const PROBES: &str = "it is about probes for the MTU of a path, and there are none";
 const OFF: &str = "it is about what net.ipv4.tcp_plb_enabled turns on";
 const METRICS: &str = "nothing of a connection is kept for the next one";
-const TSO: &str = "each segment is a packet of its own";
 const URGENT: &str = "no program here sends urgent data";
 const SOCKETS: &str = "programs here get the addresses and ports they ask for";
 const MULTICAST: &str = "no host here joins groups";
@@ -106,7 +105,7 @@ pub(super) const MORE: &[Key] = &[
     ("net.ipv4.route.redirect_silence", "2048", Moot(REDIRECTS)),
     ("net.ipv4.tcp_abort_on_overflow", "0", Moot(SYN)),
     ("net.ipv4.tcp_app_win", "31", Not(AS_FIRST)),
-    ("net.ipv4.tcp_autocorking", "1", Moot(TSO)),
+    ("net.ipv4.tcp_autocorking", "1", As),
     ("net.ipv4.tcp_backlog_ack_defer", "1", Not(AS_FIRST)),
     ("net.ipv4.tcp_challenge_ack_limit", "2147483647", Not(AS_FIRST)),
     ("net.ipv4.tcp_child_ehash_entries", "0", Moot(SOCKETS)),
@@ -146,7 +145,7 @@ pub(super) const MORE: &[Key] = &[
     ("net.ipv4.tcp_stdurg", "0", Moot(URGENT)),
     ("net.ipv4.tcp_syn_linear_timeouts", "4", Not(AS_FIRST)),
     ("net.ipv4.tcp_thin_linear_timeouts", "0", Not(AS_FIRST)),
-    ("net.ipv4.tcp_tso_rtt_log", "9", Moot(TSO)),
+    ("net.ipv4.tcp_tso_rtt_log", "9", As),
     ("net.ipv4.tcp_workaround_signed_windows", "0", Not(AS_FIRST)),
     ("net.ipv4.udp_child_hash_entries", "0", Moot(SOCKETS)),
     ("net.ipv4.udp_early_demux", "1", Moot(CACHE)),

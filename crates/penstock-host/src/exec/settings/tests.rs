@@ -65,7 +65,10 @@ fn words_of_routes_and_features_are_told() {
         route("mtu 1400 initcwnd 20 quickack 1 hoplimit 5 features ecn congctl dctcp fastopen_no_cookie 1")
             .is_empty()
     );
-    assert_eq!(said(&["ethtool -K eth0 tso on gro on"]).len(), 2);
+    assert_eq!(said(&["ethtool -K eth0 tso on gro on"]).len(), 1);
+    assert_eq!(said(&["ethtool -K eth0 gro on ufo on"]).len(), 2);
+    assert_eq!(said(&["ip link set eth0 gso_max_size 9000"]).len(), 1);
+    assert!(said(&["ip link set eth0 gso_max_size 9000", "ethtool -K eth0 gso on"]).is_empty());
     assert!(said(&["ethtool -K eth0 tso off gso off gro off", "ethtool -K eth0 rxhash on"]).is_empty());
 }
 

@@ -49,6 +49,8 @@ pub struct Details {
     pub addr_gen_mode: String,
     /// Queues.
     pub queues: (u32, u32),
+    /// `gso_max_size`, bytes; `gso_max_segs`; `gro_max_size`, bytes.
+    pub gso: (u32, u32, u32),
     /// `tso_max_size`.
     pub tso_max_size: u32,
 }
@@ -355,11 +357,11 @@ fn details(out: &mut Out, d: &Details, links: bool) {
     out.num("num_tx_queues", d.queues.0, format_args!("numtxqueues {} ", d.queues.0));
     out.num("num_rx_queues", d.queues.1, format_args!("numrxqueues {} ", d.queues.1));
     for (key, value) in [
-        ("gso_max_size", 65536),
-        ("gso_max_segs", 65535),
+        ("gso_max_size", d.gso.0),
+        ("gso_max_segs", d.gso.1),
         ("tso_max_size", d.tso_max_size),
         ("tso_max_segs", 65535),
-        ("gro_max_size", 65536),
+        ("gro_max_size", d.gso.2),
     ] {
         out.num(key, value, format_args!("{key} {value} "));
     }

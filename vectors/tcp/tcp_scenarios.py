@@ -14,7 +14,8 @@ A scenario: {"name", "cc": "reno", "bytes": 100000, "rate": "10mbit", "limit": 4
 "read_after_ms": 0, "read": [bytes at most, ms of pause], "back_writes": [[ms, bytes], ...] of the receiver, "reply": [bytes read, bytes to answer
 them], "for_ms": 3000,
 "local": ["qdisc add dev va root pfifo limit 5", ...] tc commands on the sender's own device, whose queue drops then, "udp": [bytes, us between two, how many ms
-before the SYN the first] datagrams that share it, "module": {parameter of the control's module: value}}. Without "rate" the router passes everything at once. A late segment passes by the bottleneck's queue and takes the most of "late" instead.
+before the SYN the first] datagrams that share it, "supers": "card" when TCP makes super-packets, which cross to the router whole and which its tbf cuts,
+"kernel" when the kernel cuts them before the sender's device, "module": {parameter of the control's module: value}}. Without "rate" the router passes everything at once. A late segment passes by the bottleneck's queue and takes the most of "late" instead.
 "back": "100mbit", the rate of the way back, keeps ACKs of one moment apart: the clock creeps by a nanosecond a look, and a process may run between them."""
 import ctypes, json, os, socket, struct, subprocess, sys, threading, time
 
@@ -79,7 +80,8 @@ def network(s):
     sh('ip link add va netns a type veth peer name ra netns r; ip link add rb netns r type veth peer name vb netns b')
     for n, d, ip in (('a', 'va', '10.0.1.1'), ('r', 'ra', '10.0.1.254'), ('r', 'rb', '10.0.2.254'), ('b', 'vb', '10.0.2.2')):
         sh(f'ip netns exec {n} sysctl -qw net.ipv6.conf.all.disable_ipv6=1')
-        sh(f'ip -n {n} link set lo up; ip -n {n} link set {d} gso_max_segs 1 mtu {mtu}; ip -n {n} addr add {ip}/24 dev {d}; ip -n {n} link set {d} up')
+        segments = s.get('gso_max_segs', 65535) if 'supers' in s else 1
+        sh(f'ip -n {n} link set lo up; ip -n {n} link set {d} gso_max_segs {segments} mtu {mtu}; ip -n {n} addr add {ip}/24 dev {d}; ip -n {n} link set {d} up')
     sh('ip -n a route add default via 10.0.1.254; ip -n b route add default via 10.0.2.254; ip netns exec r sysctl -qw net.ipv4.ip_forward=1')
     for n, d, ip, pn, pd in (('a', 'va', '10.0.1.254', 'r', 'ra'), ('r', 'ra', '10.0.1.1', 'a', 'va'), ('r', 'rb', '10.0.2.2', 'b', 'vb'), ('b', 'vb', '10.0.2.254', 'r', 'rb')):
         sh(f'ip -n {n} neigh replace {ip} lladdr {mac(pn, pd)} dev {d} nud permanent')
@@ -94,6 +96,7 @@ def network(s):
         sh(f"ip netns exec r tc qdisc add dev rb parent 1:3 netem delay {max(s['late'].values())}ms")
         sh('ip netns exec r tc filter add dev rb parent 1: protocol ip handle 7 fw flowid 1:3')
     sh(f"ip netns exec b tc qdisc add dev vb root netem delay {s.get('delay_ms', 20)}ms limit 10000" + (f" rate {s['back']}" if 'back' in s else ''))
+    if s.get('supers') == 'kernel': sh('ip netns exec a ethtool -K va tso off >/dev/null')
     for command in s.get('local', []): sh(f'ip netns exec a tc {command}')
     fates = {i: 1 for i in s.get('drop', [])} | {i: 3 for i in s.get('ce', [])} | {int(i): 2 for i in s.get('late', {})} | {i: 4 for i in s.get('twice', [])}
     # On the way out, where the router has made the header its own: a clone's cannot be marked.

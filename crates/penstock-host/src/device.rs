@@ -4,6 +4,7 @@
 
 use crate::bond::Bond;
 use crate::bridge::Bridge;
+use crate::dql::Dql;
 use crate::gso::GsoWords;
 use crate::link::{CLASSES, Class};
 use crate::route::Prefix;
@@ -210,6 +211,8 @@ pub struct NetDevice {
     pub speed_mbit: Option<u32>,
     /// Offloads and the like that `ethtool -K` has set.
     pub features: BTreeMap<String, bool>,
+    /// Its byte queue limits, where its driver counts bytes.
+    pub(crate) bql: Option<Box<Dql>>,
     /// What `ip link set` says of super-packets.
     pub gso: GsoWords,
     /// Files below `/sys/class/net/NAME` that were written and change nothing here, with what they hold.
@@ -306,6 +309,7 @@ impl NetDevice {
             queues: if class.kind == "bond" { (16, 16) } else { (1, 1) },
             speed_mbit: None,
             features: BTreeMap::new(),
+            bql: None,
             gso: GsoWords::default(),
             kept: BTreeMap::new(),
             had_ports: false,

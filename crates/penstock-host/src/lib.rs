@@ -21,6 +21,7 @@ mod bridge;
 mod cisco;
 mod condition;
 pub mod device;
+mod dql;
 mod dump;
 mod either;
 mod exec;

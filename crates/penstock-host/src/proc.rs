@@ -302,7 +302,8 @@ impl Host {
             "statistics/rx_errors" | "statistics/tx_errors" => "0".to_owned(),
             "statistics" | "queues" => return Err("Is a directory"),
             below => match queues::begins(d, below) {
-                Some(begins) => d.kept.get(below).map_or(begins, String::as_str).to_owned(),
+                Some(begins) => queues::counted(d, below)
+                    .unwrap_or_else(|| d.kept.get(below).map_or(begins, String::as_str).to_owned()),
                 None => return Err(NOT_FOUND),
             },
         };

@@ -139,11 +139,16 @@ impl World {
             .iter()
             .map(|end| {
                 let ifindex = self.add_device(end.host, &end.device);
+                if end.bql {
+                    let now = self.net.now();
+                    self.net.machines[end.host.0 as usize].host.set_bql(ifindex, now);
+                }
                 let n = self.net.machines[end.host.0 as usize].nics[ifindex as usize];
                 let nic = &mut self.net.cables.nics[n as usize];
                 nic.rate = end.rate.or(spec.rate);
                 nic.ring = end.ring;
                 nic.tx_frames = end.tx_frames;
+                nic.bql = end.bql.then(Box::default);
                 if let Some(course) = &end.course {
                     nic.plain = false;
                     nic.pace = course.pace().map(Box::new);

@@ -130,6 +130,9 @@ impl Net {
         let host = nic.host;
         if let Some(owed) = nic.on_wire.take() {
             nic.sent.push(owed);
+            if let Some(counted) = &mut nic.bql {
+                counted.sent += std::mem::take(&mut counted.on_wire);
+            }
             // The driver is told after so many frames, or when the ring has run empty.
             if nic.sent.len() as u32 >= nic.tx_frames || nic.queue.is_empty() {
                 // What TCP sends then waits for the wire below, which has room for one frame.
@@ -219,6 +222,9 @@ impl Net {
             nic.busy_until = now + takes;
             if nic.completes() {
                 nic.on_wire = Some(Owed::of(&packet));
+                if let Some(counted) = &mut nic.bql {
+                    counted.on_wire = packet.len;
+                }
             }
             if let Some(watch) = &mut nic.watch {
                 watch.sends(&packet, now, now + takes);
@@ -243,12 +249,22 @@ impl Net {
     }
     fn free_sent(&mut self, n: u32) {
         let host = self.cables.nics[n as usize].host;
+        self.count_sent(n);
         let mut sent = std::mem::take(&mut self.cables.nics[n as usize].sent);
         sent.drain(..).for_each(|owed| self.free_memory(host, owed));
         // Unless what that let go has left some of its own.
         let nic = &mut self.cables.nics[n as usize];
         if nic.sent.is_empty() {
             nic.sent = sent;
+        }
+    }
+    /// The driver that counts bytes tells of those that are sent.
+    fn count_sent(&mut self, n: u32) {
+        let nic = &mut self.cables.nics[n as usize];
+        let (host, ifindex) = (nic.host, nic.ifindex);
+        if let Some(counted) = &mut nic.bql {
+            let bytes = std::mem::take(&mut counted.sent);
+            self.machines[host as usize].host.bql_done(ifindex, bytes, self.queue.now());
         }
     }
     pub(crate) fn arm_watchdog(&mut self, n: u32) {
@@ -272,8 +288,12 @@ impl Net {
     fn taken(&mut self, n: u32, mut packet: Packet) -> Packet {
         let nic = &self.cables.nics[n as usize];
         let host = nic.host;
-        let (completes, virtual_cable) = (nic.completes(), nic.is_virtual());
+        let (completes, virtual_cable, ifindex) = (nic.completes(), nic.is_virtual(), nic.ifindex);
+        let counts = nic.bql.is_some();
         self.note_departure(n, &mut packet);
+        if counts {
+            self.machines[host as usize].host.bql_sent(ifindex, packet.initial_pkt_len());
+        }
         if virtual_cable {
             // The other side takes it when the discipline has been run (ip_rcv orphans it).
             if packet.iif == 0 && packet.flow != 0 {
@@ -354,12 +374,19 @@ impl Net {
     fn fill(&mut self, n: u32) {
         let nic = &self.cables.nics[n as usize];
         let (host, ifindex) = (nic.host, nic.ifindex);
+        let counts = self.cables.nics[n as usize].bql.is_some();
         while self.cables.nics[n as usize].has_room() {
+            if counts && self.machines[host as usize].host.bql_stops(ifindex) {
+                return;
+            }
             let Some(mut packet) = self.on_host(host, |h, cx| h.dequeue(ifindex, cx)) else {
                 self.arm_watchdog(n);
                 return;
             };
             self.note_departure(n, &mut packet);
+            if counts {
+                self.machines[host as usize].host.bql_sent(ifindex, packet.initial_pkt_len());
+            }
             if !self.cables.nics[n as usize].completes() {
                 // What TCP sends then comes after this frame.
                 self.cables.nics[n as usize].sending = true;

@@ -63,6 +63,8 @@ pub(crate) struct Nic {
     // The others.
     /// Frames between two interrupts that tell of sent ones.
     pub(crate) tx_frames: u32,
+    /// Bytes that a driver counts (BQL).
+    pub(crate) bql: Option<Box<Counted>>,
     /// Frames that are sent, but of which the driver has not been told.
     pub(crate) sent: Vec<crate::sock::Owed>,
     /// With a ring: the frame on the wire, whose memory is its socket's until its sending is known (TX completion).
@@ -77,6 +79,15 @@ pub(crate) struct Nic {
     pub(crate) pace: Option<Box<crate::course::Pace>>,
 }
 
+/// Bytes that a driver has to tell of.
+#[derive(Default)]
+pub(crate) struct Counted {
+    /// Of the frame on the wire.
+    pub(crate) on_wire: u32,
+    /// Of those that are sent.
+    pub(crate) sent: u32,
+}
+
 impl Nic {
     /// A card that is plugged into nothing.
     pub(crate) fn unplugged(host: u32, ifindex: u32) -> Nic {
@@ -89,6 +100,7 @@ impl Nic {
             place: 0,
             pair: false,
             tx_frames: 1,
+            bql: None,
             busy_until: Time::ZERO,
             sending: false,
             toll: crate::still::Toll::default(),

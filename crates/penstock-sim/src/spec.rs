@@ -123,6 +123,8 @@ pub struct End {
     pub ring: u32,
     /// With a ring: after how many sent frames the driver is told, so that it frees their memory and fills their places. Default 1.
     pub tx_frames: u32,
+    /// With a ring: whether the driver counts bytes (BQL), so that the ring takes no more than keeps the card busy. Default `false`.
+    pub bql: bool,
     /// How what this end sends with changes in the run; where it says nothing the values above hold. Default: nothing changes.
     pub course: Option<crate::course::Course>,
 }
@@ -139,6 +141,7 @@ impl End {
             bleach: None,
             ring: 0,
             tx_frames: 1,
+            bql: false,
             course: None,
         }
     }

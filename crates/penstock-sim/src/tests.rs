@@ -441,3 +441,40 @@ fn what_stands_still_is_not_sampled_and_loses_nothing() {
     let queue = set.series.iter().find(|s| s.host == Some(a) && s.metric == Metric::Qlen).unwrap();
     assert!(queue.object.starts_with("eth0 ") && queue.values.iter().any(|q| *q > 0));
 }
+
+/// A driver that counts bytes keeps a large ring nearly empty, but for what keeps the card busy; the shell sees its limits.
+#[test]
+fn byte_queue_limits_bound_what_a_ring_takes() {
+    let folder = "/sys/class/net/eth0/queues/tx-0/byte_queue_limits";
+    let run = |bql: bool, least: Option<&str>| {
+        let mut world = World::new(1);
+        let (a, b) = (world.add_host("a", Kernel::V6_12), world.add_host("b", Kernel::V6_12));
+        let mut end = End::new(a, "eth0");
+        (end.ring, end.bql) = (256, bql);
+        let rate = Some(Rate::from_bit_per_s(100_000_000));
+        world.add_link(LinkSpec::new(end, End::new(b, "eth0"), rate, Span::ZERO)).unwrap();
+        address(&mut world, a, "eth0", "10.0.0.1/24");
+        address(&mut world, b, "eth0", "10.0.0.2/24");
+        assert_eq!(world.exec(a, "tc qdisc add dev eth0 root pfifo limit 1000").status, 0);
+        if let Some(least) = least {
+            world.host_mut(a).write_file(&format!("{folder}/limit_min"), least, Time::ZERO).unwrap();
+        }
+        let load = Load::Packets { size: Sizes::Constant(1458), gap: Dist::Constant(Span::from_us(60)) };
+        world.add_flow(FlowSpec { transport: Transport::Udp, load, ..greedy(a, b) }).unwrap();
+        world.run_quietly(secs(1));
+        let ring = world.net.cables.nics.iter().map(|nic| nic.queue.len()).max().unwrap();
+        let file = |world: &mut World, name: &str| {
+            world.host(a).read_file(&format!("{folder}/{name}")).unwrap().trim().parse::<u32>().unwrap()
+        };
+        (ring, file(&mut world, "limit"), file(&mut world, "inflight"))
+    };
+    // What the socket's memory lets go.
+    let (ring, limit, inflight) = run(false, None);
+    assert!((40..=96).contains(&ring) && (limit, inflight) == (0, 0), "{ring}");
+    // Two frames of 1500 bytes are enough where each interrupt tells of one.
+    let (ring, limit, inflight) = run(true, None);
+    assert!((1..=3).contains(&ring) && (1500..=4500).contains(&limit), "{ring} {limit} {inflight}");
+    assert!(inflight > 1500 && inflight <= limit + 1500, "{ring} {limit} {inflight}");
+    let (ring, limit, _) = run(true, Some("30000"));
+    assert!(limit == 30_000 && (19..=21).contains(&ring), "{ring} {limit}");
+}

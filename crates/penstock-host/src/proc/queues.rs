@@ -2,10 +2,11 @@
 //!
 //! Follows: linux v6.12 `net/core/net-sysfs.c` `xps_queue_store`, `rps_cpus`, `net/core/dev.c` `__netif_set_xps_queue`.
 //! Differs: a host here has one processor, the first of a mask; masks may name others, which Linux refuses where they are not there.
-//! Byte queue limits are not simulated: another value than the first is refused.
+//! Byte queue limits are those of a card whose driver counts bytes ([`Dql`]); on another another value than the first is refused, as it would do nothing.
 
 use super::{INVALID, Refusal};
 use crate::NetDevice;
+use crate::dql::{Dql, MAX_LIMIT};
 
 const UNSIMULATED: Refusal = "not simulated";
 
@@ -54,6 +55,38 @@ pub(super) fn folder(d: &NetDevice, below: &str) -> Option<&'static [&'static st
     }
 }
 
+/// What a file of byte queue limits holds now, where the driver counts bytes.
+pub(super) fn counted(d: &NetDevice, below: &str) -> Option<String> {
+    let (true, _, file) = parts(d, below)? else { return None };
+    let mut bql = **d.bql.as_ref()?;
+    let inflight = bql.inflight();
+    match file {
+        "byte_queue_limits/inflight" => Some(inflight.to_string()),
+        _ => place(&mut bql, file).map(|value| value.to_string()),
+    }
+}
+/// What such a file stands for.
+fn place<'a>(bql: &'a mut Dql, file: &str) -> Option<&'a mut u32> {
+    Some(match file.strip_prefix("byte_queue_limits/")? {
+        "hold_time" => &mut bql.hold_ms,
+        "limit" => &mut bql.limit,
+        "limit_max" => &mut bql.max,
+        "limit_min" => &mut bql.min,
+        _ => return None,
+    })
+}
+/// What may be written into it.
+//= linux v6.12 net/core/net-sysfs.c bql_set, bql_set_hold_time
+fn limit(text: &str, file: &str) -> Result<u32, Refusal> {
+    match file {
+        "byte_queue_limits/inflight" => Err("Permission denied"),
+        "byte_queue_limits/stall_thrs" if text != "0" => Err(UNSIMULATED),
+        "byte_queue_limits/hold_time" | "byte_queue_limits/stall_thrs" => text.parse().map_err(|_| INVALID),
+        _ if text == "max" => Ok(MAX_LIMIT),
+        _ => text.parse().ok().filter(|&n| n <= MAX_LIMIT).ok_or(INVALID),
+    }
+}
+
 /// Whether a mask of processors (hexadecimal, words parted by commas) has the first.
 fn first_of_mask(text: &str) -> Result<bool, Refusal> {
     let digits = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_hexdigit());
@@ -78,6 +111,13 @@ pub(super) fn write(d: &mut NetDevice, below: &str, text: &str) -> Result<(), Re
         }
         Some((true, _, "tx_maxrate")) => return Err("Operation not supported"),
         Some((true, _, "traffic_class")) => return Err("Permission denied"),
+        Some((true, _, file)) if d.bql.is_some() => {
+            let value = limit(text, file)?;
+            if let Some(place) = d.bql.as_mut().and_then(|b| place(b, file)) {
+                *place = value;
+            }
+            return Ok(());
+        }
         Some((true, _, _)) => {
             // A limit is what it is at first, or is not followed.
             text.parse::<u64>().map_err(|_| INVALID)?;

@@ -122,7 +122,7 @@ impl Builder<'_> {
     }
 }
 
-/// `"u5:eth0"` or `{ end = "u5:eth0", rate, delay, loss, down, ecn, queue, ring, tx_frames, tx_queues, capture }`.
+/// `"u5:eth0"` or `{ end = "u5:eth0", rate, delay, loss, down, ecn, queue, ring, tx_frames, bql, tx_queues, capture }`.
 pub(super) fn end(builder: &Builder<'_>, value: Val<'_>, faults: &mut Faults<'_>) -> Option<End> {
     if !value.get_ref().is_table() {
         return named("ends", value, faults);
@@ -161,6 +161,23 @@ pub(super) fn end(builder: &Builder<'_>, value: Val<'_>, faults: &mut Faults<'_>
             format!("write 1 to {ring}, or a larger ring"),
         );
     }
+    let bql = table.take("bql").map(|v| (v, read::boolean("bql", v, faults).unwrap_or(false)));
+    if let Some((value, true)) = bql {
+        if ring == 0 {
+            faults.add(
+                value.span(),
+                "bql without a ring",
+                "write ring = 256 beside it: it bounds what a ring takes",
+            );
+        } else if tx_queues.is_some_and(|n| n > 1) {
+            faults.add(
+                value.span(),
+                "bql of several transmit queues is not simulated",
+                "leave out bql, or tx_queues",
+            );
+        }
+    }
+    let bql = bql.is_some_and(|b| b.1);
     table.finish(faults);
     let tx_frames = tx_frames.and_then(|(_, frames)| frames).unwrap_or(1) as u32;
     let tx_queues = tx_queues.unwrap_or(1) as u32;
@@ -172,6 +189,7 @@ pub(super) fn end(builder: &Builder<'_>, value: Val<'_>, faults: &mut Faults<'_>
         queue,
         ring,
         tx_frames,
+        bql,
         tx_queues,
         changes,
         capture,

@@ -466,6 +466,8 @@ pub struct End {
     pub ring: u32,
     /// Frames between two interrupts of its card that tell of sent ones. Default 1.
     pub tx_frames: u32,
+    /// Whether its driver counts bytes (BQL). Default `false`.
+    pub bql: bool,
     /// Transmit queues of its card. 0 counts as 1.
     pub tx_queues: u32,
     /// How what this end sends with changes, where it differs from the link's.

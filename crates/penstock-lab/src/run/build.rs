@@ -205,6 +205,7 @@ impl Built {
             bleach: end.ecn.map(bleach),
             ring: end.ring,
             tx_frames: end.tx_frames,
+            bql: end.bql,
             course: course(link, end, experiment.duration),
         });
         let made = LinkSpec {

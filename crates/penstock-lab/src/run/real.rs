@@ -73,6 +73,9 @@ pub(super) fn only_simulated(experiment: &Experiment) -> Vec<Diagnostic> {
         if link.ends.iter().any(|e| e.tx_queues > 1) {
             faults.push(fault(&link.place, "tx_queues"));
         }
+        if link.ends.iter().any(|e| e.bql) {
+            faults.push(fault(&link.place, "bql"));
+        }
         if !matches!(link.framing, spec::Framing::Ethernet | spec::Framing::None) {
             faults.push(fault(&link.place, &format!("framing = \"{}\"", link.framing.name())));
         }

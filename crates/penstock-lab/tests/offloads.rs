@@ -29,7 +29,8 @@ setup = [
 [host.r]
 eth0 = "{r0}"
 eth1 = "{r1}"
-setup = ["sysctl -w net.ipv4.ip_forward=1", "sysctl -w net.ipv6.conf.all.forwarding=1", "tc qdisc add dev eth1 root handle 1: htb default 10", "tc class add dev eth1 parent 1: classid 1:10 htb rate 30mbit", "tc qdisc add dev eth1 parent 1:10 fq_codel"]
+setup = ["sysctl -w net.ipv4.ip_forward=1", "sysctl -w net.ipv6.conf.all.forwarding=1",
+  "tc qdisc add dev eth1 root handle 1: htb default 10", "tc class add dev eth1 parent 1: classid 1:10 htb rate 30mbit", "tc qdisc add dev eth1 parent 1:10 fq_codel"]
 [host.b]
 eth0 = "{b}"
 via = "{via_b}"

@@ -78,7 +78,7 @@ impl Receiver {
     pub(crate) fn measure_rcv_mss(&mut self, len: u32, psh: bool, header: u32) {
         let last = std::mem::take(&mut self.last_seg_size);
         let all = len;
-        let len = if self.joined_of > 0 { self.joined_of } else { len };
+        let len = if self.joined_of > 0 { self.joined_of.into() } else { len };
         if len >= self.rcv_mss {
             if len != self.rcv_mss && self.today() {
                 let ratio =

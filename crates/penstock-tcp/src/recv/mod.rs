@@ -122,10 +122,10 @@ pub(crate) struct Receiver {
     nomem: bool,
     pushed: bool,
     pushed2: bool,
+    /// Payload of each of the segments that the packet at hand is made of; 0: it is one.
+    joined_of: u16,
     /// Estimate of the peer's segment size.
     rcv_mss: u32,
-    /// Payload of each of the segments that the packet at hand is made of; 0: it is one.
-    joined_of: u32,
     last_seg_size: u32,
     quick: u32,
     /// TCP_ATO_MIN, jiffies.
@@ -328,7 +328,7 @@ impl Receiver {
 
     /// What is at hand is made of segments with so many bytes each; 0: of one.
     pub fn joined_of(&mut self, gso_size: u32) {
-        self.joined_of = gso_size;
+        self.joined_of = gso_size.min(u16::MAX.into()) as u16;
     }
 
     /// Takes a segment's data and FIN.

@@ -5,6 +5,8 @@ use penstock_lab::run::{Options, Outcome, run};
 
 const PAIR: &str = "duration = \"2s\"\n[host.a]\neth0 = \"10.0.0.1/24\"\n[host.b]\neth0 = \"10.0.0.2/24\"\n\
                     [[link]]\nends = [\"a:eth0\", \"b:eth0\"]\nrate = \"10mbit\"\n";
+const SIX: &str = "duration = \"2s\"\n[host.a]\neth0 = \"fd00::1/64\"\n[host.b]\neth0 = \"fd00::2/64\"\n\
+                   [[link]]\nends = [\"a:eth0\", \"b:eth0\"]\nrate = \"10mbit\"\n";
 const ROUTED: &str = "duration = \"2s\"\n[host.a]\neth0 = \"10.0.0.1/24\"\nvia = \"10.0.0.254\"\n[host.r]\neth0 = \"10.0.0.254/24\"\neth1 = \"10.0.1.254/24\"\nSETUP\n\
                       [host.b]\neth0 = \"10.0.1.2/24\"\nVIA\n[[link]]\nends = [\"a:eth0\", \"r:eth0\"]\n[[link]]\nends = [\"r:eth1\", \"b:eth0\"]\n";
 const FORWARD: &str = "setup = \"sysctl -w net.ipv4.ip_forward=1\"";
@@ -51,6 +53,15 @@ fn what_cannot_work_is_told_with_its_cause() {
             PAIR.replace("[host.b]", "setup = \"ip link set eth0 down\"\n[host.b]")
                 + &app("a", "ping -c 1 10.0.0.2"),
             "a has no route to 10.0.0.2",
+        ),
+        (
+            SIX.to_owned() + &app("b", "iperf3 -s") + &app("a", "iperf3 -6 -c fd00::2 -u -l 4000 -t 1"),
+            "datagrams of 4000 bytes do not fit into a packet of IPv6, and are not cut into fragments here | write 1452 bytes or less",
+        ),
+        (
+            SIX.to_owned()
+                + "[[flow]]\nfrom = \"a\"\nto = \"b\"\nipv6 = true\nudp = true\nload = { size = 1453, gap = \"9ms\" }\n",
+            "datagrams of 1453 bytes do not fit into a packet of IPv6",
         ),
         (
             routed("", BACK) + &ping,
@@ -116,6 +127,7 @@ fn what_may_work_is_not_told() {
         PAIR.to_owned() + &app("b", "sleep 0; iperf -s &") + &app("a", "iperf -c 10.0.0.2 -t 1"),
         PAIR.replace("[host.b]", "[host.b]\nsetup = \"(sleep 1; ip addr add 10.0.0.3/24 dev eth0) &\"")
             + &app("a", "sleep 2; ping -c 1 10.0.0.3"),
+        SIX.to_owned() + &app("b", "iperf3 -s") + &app("a", "iperf3 -6 -c fd00::2 -u -l 1452 -t 1"),
         routed(FORWARD, BACK) + &ping,
         // A mark decides which way it goes.
         routed(&FORWARD.replace("\"sys", "\"ip rule add fwmark 1 table 7; sys"), "") + &ping,

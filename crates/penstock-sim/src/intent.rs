@@ -10,6 +10,8 @@ pub struct Intent {
     pub calls: Option<Call>,
     /// The port it waits at: `tcp` or `udp`, number.
     pub listens: Option<(&'static str, u16)>,
+    /// Payload of its largest datagram, bytes; 0: it sends none, or they are cut to what the way takes.
+    pub datagram: u32,
 }
 
 /// A call to another machine.
@@ -32,7 +34,7 @@ impl Intent {
     /// It calls somebody.
     pub(crate) fn call(peer: &str, port: Option<(&'static str, u16)>, lasts: Option<Span>) -> Intent {
         let call = Call { peer: peer.to_owned(), addr: None, family: Family::Any, port, lasts };
-        Intent { calls: Some(call), listens: None }
+        Intent { calls: Some(call), ..Intent::default() }
     }
     /// The same over a family.
     pub(crate) fn over(mut self, family: Family) -> Intent {
@@ -43,7 +45,7 @@ impl Intent {
     }
     /// It waits for others.
     pub(crate) fn listen(proto: &'static str, port: u16) -> Intent {
-        Intent { calls: None, listens: Some((proto, port)) }
+        Intent { listens: Some((proto, port)), ..Intent::default() }
     }
 }
 

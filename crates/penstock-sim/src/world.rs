@@ -415,7 +415,8 @@ impl World {
     /// # Errors
     /// What it prints and its exit status, where it ends before it does anything: options it does not know, a file that is not there.
     pub fn intent(&self, id: HostId, line: &str) -> Result<Intent, (String, i32)> {
-        let mut intent = app::launch(line, id.0, &self.net).map_err(|f| (f.text, f.status))?.intent();
+        let program = app::launch(line, id.0, &self.net).map_err(|f| (f.text, f.status))?;
+        let mut intent = Intent { datagram: program.largest(), ..program.intent() };
         if let Some(call) = &mut intent.calls {
             call.addr = app::resolve(&call.peer, call.family, &self.net);
         }

@@ -5,9 +5,10 @@
 
 use super::build::Built;
 use super::record::is_one_of;
-use crate::experiment::{App, Experiment, Place};
+use crate::experiment::{App, Experiment, Place, spec};
 use penstock_host::Goes;
 use penstock_measure::record::{self, Record};
+use penstock_model::traffic::Load;
 use penstock_model::{Diagnostic, Severity};
 use penstock_sim::{Call, Intent, World};
 use std::collections::BTreeMap;
@@ -310,6 +311,35 @@ impl<'a> Net<'a> {
     }
 }
 
+impl Net<'_> {
+    /// Whether datagrams with so many bytes of payload get as far as the way to `dst`: over IPv6 they are not cut into fragments here.
+    fn uncut(&self, from: usize, dst: IpAddr, datagram: u32) -> Result<(), Cause> {
+        if datagram == 0 || dst.is_ipv4() || dst.is_loopback() || dst.is_multicast() {
+            return Ok(());
+        }
+        let most = self.way(from, dst)?.first.saturating_sub(48);
+        match datagram > most {
+            true => known(
+                format!(
+                    "datagrams of {datagram} bytes do not fit into a packet of IPv6, and are not cut into fragments here"
+                ),
+                format!("write {most} bytes or less, or send over IPv4"),
+            ),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Payload of a flow's largest datagram, bytes.
+fn largest(flow: &spec::Flow) -> u32 {
+    match &flow.load {
+        _ if flow.tcp.is_some() => 0,
+        Load::Packets { size, .. } | Load::Echo { size, .. } | Load::OnOff { size, .. } => size.largest(),
+        Load::Replay(all) => all.iter().map(|p| p.1).max().unwrap_or(0),
+        Load::Greedy | Load::Bytes(_) | Load::Rate(..) | Load::Arrivals(_) | Load::Pages { .. } => 0,
+    }
+}
+
 /// What cannot work.
 pub(super) fn warnings(experiment: &Experiment, built: &Built) -> Vec<Warning> {
     let net = Net::new(experiment, built);
@@ -327,7 +357,8 @@ pub(super) fn warnings(experiment: &Experiment, built: &Built) -> Vec<Warning> {
             continue;
         };
         let tcp = call.port.is_some_and(|port| port.0 == "tcp");
-        match net.there_and_back(from, dst, true, tcp) {
+        let datagram = intent.as_ref().map_or(0, |i| i.datagram);
+        match net.there_and_back(from, dst, true, tcp).and_then(|()| net.uncut(from, dst, datagram)) {
             Err(Cause::Known(cause, help)) => told.tell(place, who, cause, help),
             Err(Unknown) => {}
             Ok(()) => {
@@ -343,9 +374,8 @@ pub(super) fn warnings(experiment: &Experiment, built: &Built) -> Vec<Warning> {
             !flow.ipv6 || matches!(dst, IpAddr::V6(a) if !penstock_host::six::is_link_local(*a))
         };
         let Some(dst) = net.addresses(to).find(wanted) else { continue };
-        if let Err(Cause::Known(cause, help)) =
-            net.there_and_back(from, dst, flow.tcp.is_some(), flow.tcp.is_some())
-        {
+        let way = net.there_and_back(from, dst, flow.tcp.is_some(), flow.tcp.is_some());
+        if let Err(Cause::Known(cause, help)) = way.and_then(|()| net.uncut(from, dst, largest(flow))) {
             told.tell(&flow.place, Who::Flow(number), cause, help);
         }
     }

@@ -5,7 +5,7 @@
 
 use super::build::Built;
 use super::record::is_one_of;
-use crate::experiment::{App, Experiment, Place, spec};
+use crate::experiment::{App, Experiment, Flow, Place};
 use penstock_host::Goes;
 use penstock_measure::record::{self, Record};
 use penstock_model::traffic::Load;
@@ -331,7 +331,7 @@ impl Net<'_> {
 }
 
 /// Payload of a flow's largest datagram, bytes.
-fn largest(flow: &spec::Flow) -> u32 {
+fn largest(flow: &Flow) -> u32 {
     match &flow.load {
         _ if flow.tcp.is_some() => 0,
         Load::Packets { size, .. } | Load::Echo { size, .. } | Load::OnOff { size, .. } => size.largest(),

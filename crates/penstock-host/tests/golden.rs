@@ -152,6 +152,11 @@ fn saved_files_ip6tables_and_all_extensions_say_the_same() {
 }
 
 #[test]
+fn ipset_7_17_says_the_same() {
+    check(include_str!("golden/ipset-7.17.txt"), bare);
+}
+
+#[test]
 fn nft_1_0_6_says_the_same() {
     check(include_str!("golden/nft-1.0.6.txt"), bare);
 }

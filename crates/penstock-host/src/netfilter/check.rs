@@ -157,6 +157,16 @@ fn check_target(rule: &Rule, table: Table, family: Family, hooks: u8, kernel: Ke
                 _ => Ok(()),
             }
         }
+        Target::Set(_, t) if t.map.is_some() => {
+            only_table(table, Table::Mangle, "SET --map-set")?;
+            match t.map_prio || t.map_queue {
+                true => {
+                    let chains = "FORWARD, OUTPUT and POSTROUTING";
+                    only_hooks(hooks, FORWARD | OUT | POST, "--map-prio and --map-queue", chains)
+                }
+                false => Ok(()),
+            }
+        }
         Target::Notrack(_) => only_table(table, Table::Raw, name),
         Target::Log(p) if p.name == "TRACE" => only_table(table, Table::Raw, name),
         Target::Plain(p) => match p.name.as_str() {

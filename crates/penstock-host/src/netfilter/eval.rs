@@ -6,6 +6,7 @@
 
 use super::asks::{self, hashlimit::Hashlimits, recent::Recents};
 use super::conntrack::{Tracking, status};
+use super::ipset::Sets;
 use super::nat;
 use super::state::{Memory, More, Step};
 use super::{Devices, Dice, Fate, Hook, Netfilter, Station, TableState};
@@ -69,6 +70,8 @@ pub(super) struct Way<'a> {
     pub hashes: &'a mut Hashlimits,
     /// Lists of `recent`.
     pub recents: &'a mut Recents,
+    /// Sets of `ipset`.
+    pub sets: &'a mut Sets,
     /// Rules that were looked at.
     pub looked: u64,
     /// A match cannot tell whether the packet fits: it is dropped (`par->hotdrop`).
@@ -104,6 +107,7 @@ impl Netfilter {
             dice: &mut self.dice,
             hashes: &mut self.hashes,
             recents: &mut self.recents,
+            sets: &mut self.sets,
             looked: 0,
             hotdrop: false,
         };
@@ -231,6 +235,7 @@ impl TableState {
                 Step::Edit(edit) => change(edit, skb, way),
                 Step::Notrack => Way::untrack(skb),
                 Step::Nat(nat) => return nat.apply(skb, way),
+                Step::Set(set) => set.apply(skb, way),
                 Step::Mss(mss) => {
                     if !mss.target(skb, way) {
                         return Fate::Drop;

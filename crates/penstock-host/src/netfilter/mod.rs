@@ -15,6 +15,7 @@ pub(crate) mod conntrack;
 pub(crate) mod ct;
 mod eval;
 mod ipchains;
+mod ipset;
 mod mss;
 mod nat;
 pub mod nft;
@@ -184,6 +185,8 @@ pub struct Netfilter {
     hashes: Hashlimits,
     /// Lists of `recent`.
     recents: Recents,
+    /// Sets of `ipset`.
+    sets: ipset::Sets,
     /// By family and hook: what a packet meets, in order.
     stations: [[Vec<Station>; 5]; 2],
     /// The same of what decides on translation.
@@ -208,6 +211,7 @@ impl Netfilter {
             nft: nft::Ruleset::default(),
             ipchains: Ipchains::default(),
             tracking: Tracking::default(),
+            sets: ipset::Sets::new(Rng::named(dice.clone().next_u64(), "ipset")),
             dice: Dice(dice),
             hashes: Hashlimits::default(),
             recents: Recents::default(),
@@ -417,6 +421,7 @@ impl Netfilter {
                 dice: &mut self.dice,
                 hashes: &mut self.hashes,
                 recents: &mut self.recents,
+                sets: &mut self.sets,
                 looked: 0,
                 hotdrop: false,
             };

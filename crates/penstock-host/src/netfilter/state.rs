@@ -2,6 +2,7 @@
 
 use super::Hook;
 use super::asks::{self, Conncount};
+use super::ipset::SetStep;
 use super::mss::Mss;
 use super::nat::Nat;
 use penstock_lang::iptables::{
@@ -23,6 +24,7 @@ pub(super) enum Step {
     Notrack,
     Nat(Nat),
     Mss(Mss),
+    Set(SetStep),
 }
 
 /// What a match remembers between packets.
@@ -171,7 +173,8 @@ impl TableState {
 
     fn step(&self, target: &Target, find: impl Fn(&str) -> Option<usize>) -> Step {
         match target {
-            Target::None | Target::Log(_) => Step::None,
+            // The numbers of `SET`'s sets are looked up where the sets are (`Netfilter::bind_sets`).
+            Target::None | Target::Log(_) | Target::Set(..) => Step::None,
             Target::Verdict(v) => Step::Verdict(*v),
             Target::Return => Step::Return,
             Target::Jump(name) => find(name).map_or(Step::None, |at| Step::Jump(at as u32)),

@@ -2,7 +2,7 @@
 //!
 //! Follows: linux v6.12 `include/uapi/linux/netfilter/xt_*.h`, `netfilter_ipv4/ipt_*.h`, `netfilter_ipv6/ip6t_*.h`.
 
-use super::asks::Asks;
+use super::asks::{Asks, SetTarget};
 use super::rule::{AddrMatch, Family, Verdict};
 use penstock_model::Handle;
 
@@ -373,6 +373,8 @@ pub enum Target {
     Notrack(bool),
     /// `LOG`, `NFLOG`: the packet goes on as it is.
     Log(Plain),
+    /// `SET`, and its words.
+    Set(Plain, Box<SetTarget>),
     /// One that nothing is done with.
     Plain(Plain),
 }
@@ -478,7 +480,7 @@ impl Target {
             Target::Reject(_) => "REJECT",
             Target::Notrack(true) => "NOTRACK",
             Target::Notrack(false) => "CT",
-            Target::Log(plain) | Target::Plain(plain) => &plain.name,
+            Target::Log(plain) | Target::Plain(plain) | Target::Set(plain, _) => &plain.name,
         }
     }
 }

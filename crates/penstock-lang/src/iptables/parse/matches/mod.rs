@@ -6,6 +6,7 @@ mod pace;
 mod packet;
 mod ports;
 mod recent;
+pub(super) mod set;
 mod who;
 
 use super::option::{Fault, Opt, ParsedOption, Seen};
@@ -67,13 +68,14 @@ impl<T> Ext<T> {
     }
 }
 
-const TABLES: [&[Ext<Match>]; 7] = [
+const TABLES: [&[Ext<Match>]; 8] = [
     conn::MATCHES,
     data::MATCHES,
     pace::MATCHES,
     packet::MATCHES,
     ports::MATCHES,
     recent::MATCHES,
+    set::MATCHES,
     who::MATCHES,
 ];
 

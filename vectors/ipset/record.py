@@ -10,13 +10,12 @@ touched.
 import json
 import random
 import socket
-import struct
-import subprocess
 import sys
+
+from record_packets import OURS, frame, sh
 
 TYPES = ["hash:ip", "hash:ip,mac", "hash:ip,mark", "hash:ip,port", "hash:ip,port,ip", "hash:ip,port,net", "hash:mac", "hash:net", "hash:net,iface",
          "hash:net,net", "hash:net,port", "hash:net,port,net", "bitmap:ip", "bitmap:ip,mac", "bitmap:port"]
-OURS = "02:00:00:00:00:02"
 
 
 def address(r):
@@ -26,6 +25,10 @@ def address(r):
 def network(r):
     length = r.choice([8, 16, 23, 24, 28, 30, 31, 32])
     return f"{address(r)}/{length}"
+
+
+def small(r):
+    return f"{address(r)}/{r.choice([26, 28, 30, 31, 32])}"
 
 
 def span(r):
@@ -49,7 +52,7 @@ def port(r):
 
 
 def any_ip(r):
-    return r.choice([address, address, span, network])(r)
+    return r.choice([address, address, span, small])(r)
 
 
 def any_net(r):
@@ -164,34 +167,6 @@ def packet(r):
     proto = r.choice([6, 17, 17, 1, 47])
     return {"smac": mac(r), "src": address(r), "dst": address(r), "proto": proto, "sport": 80 + r.randrange(6), "dport": 80 + r.randrange(6),
             "icmp": r.choice([[8, 0], [0, 0], [3, 1]]), "len": r.randrange(30)}
-
-
-def checksum(b):
-    b += b"\0" * (len(b) % 2)
-    s = sum(struct.unpack(f"!{len(b) // 2}H", b))
-    s = (s >> 16) + (s & 0xFFFF)
-    return ~(s + (s >> 16)) & 0xFFFF
-
-
-def frame(p):
-    data = b"x" * p["len"]
-    if p["proto"] == 6:
-        l4 = struct.pack("!HHIIBBHHH", p["sport"], p["dport"], 1, 0, 5 << 4, 2, 1000, 0, 0) + data
-    elif p["proto"] == 17:
-        l4 = struct.pack("!HHHH", p["sport"], p["dport"], 8 + len(data), 0) + data
-    elif p["proto"] == 1:
-        l4 = struct.pack("!BBHHH", *p["icmp"], 0, 1, 1) + data
-        l4 = l4[:2] + struct.pack("!H", checksum(l4)) + l4[4:]
-    else:
-        l4 = struct.pack("!HH", 0, 0x0800) + data
-    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(l4), 1, 0, 64, p["proto"], 0, socket.inet_aton(p["src"]), socket.inet_aton(p["dst"]))
-    ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
-    macs = bytes.fromhex(OURS.replace(":", "")) + bytes.fromhex(p["smac"].replace(":", ""))
-    return macs + b"\x08\x00" + ip + l4
-
-
-def sh(line):
-    return subprocess.run(["sh", "-c", line], capture_output=True, text=True)
 
 
 def counts():

@@ -1,4 +1,5 @@
-//! What sets of ipset make of packets, against what Linux made of them (`vectors/ipset`, recorded on 6.1.176 with all types of sets).
+//! Which rules packets fit, against which they fitted in Linux: rules that ask sets of ipset (`vectors/ipset`, recorded on 6.1.176 with all types of sets) and rules
+//! that ask the routes (`vectors/fib`, on 6.18.44).
 
 use penstock_host::{Host, HostCx, NoFiles};
 use penstock_model::{Kernel, Time};
@@ -7,6 +8,7 @@ use penstock_packet::{Icmp, IcmpBody, L3, L4, Pool, Skb, Tcp, TcpFlags, Udp};
 use serde_json::Value;
 use std::net::Ipv4Addr;
 
+/// Words as a shell makes them of these lines: braces of nft's are one word each.
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
@@ -39,26 +41,45 @@ fn packet(p: &Value) -> Skb {
     l3.id = 1;
     let len = 14 + 20 + header + number("len") as u32;
     let mut skb = Skb::new(len, L3::Ipv4(l3), l4);
-    skb.eth = (mac(p["smac"].as_str().expect("a MAC")), mac("02:00:00:00:00:02"));
+    skb.eth =
+        (mac(p["smac"].as_str().expect("a MAC")), mac(p["dmac"].as_str().unwrap_or("02:00:00:00:00:02")));
     skb
 }
 
-fn counts(host: &mut Host) -> Vec<u64> {
-    let out = host.command(&words("iptables -t mangle -S PREROUTING -v"), &mut NoFiles, Time::ZERO);
-    let rules = out.stdout.lines().filter(|l| l.starts_with("-A"));
-    rules
-        .map(|l| {
-            let behind = l.split(" -c ").nth(1).expect("counters");
-            behind.split(' ').next().and_then(|n| n.parse().ok()).expect("a number")
-        })
-        .collect()
+/// What each rule has counted, and the policies where they are wanted, as these commands list it.
+fn counts(host: &mut Host, lines: &[String], policies: bool) -> Vec<u64> {
+    let mut all = Vec::new();
+    for line in lines {
+        let out = host.command(&words(line), &mut NoFiles, Time::ZERO);
+        for text in out.stdout.lines().filter(|t| policies || !t.starts_with("-P")) {
+            let behind = text.split_once(" -c ").or(text.split_once("counter packets "));
+            let number = behind.and_then(|(_, rest)| rest.split(' ').next()?.parse::<u64>().ok());
+            all.extend(number);
+        }
+    }
+    all
+}
+
+/// The texts of a list.
+fn texts(list: &Value) -> Vec<String> {
+    let all = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    all.iter().map(|t| t.as_str().expect("a text").to_owned()).collect()
 }
 
 fn play(case: &Value) -> Result<(), String> {
     let mut host = Host::new("r", Kernel::V6_12, 1);
-    let eth0 = host.add_device("eth0");
-    let set = "ip link set eth0 address 02:00:00:00:00:02";
-    assert_eq!(host.command(&words(set), &mut NoFiles, Time::ZERO).status, 0);
+    let one = vec![serde_json::json!(["eth0", "02:00:00:00:00:02"])];
+    for device in case["devices"].as_array().unwrap_or(&one) {
+        let device = texts(device);
+        host.add_device(&device[0]);
+        let set = format!("ip link set {} address {}", device[0], device[1]);
+        assert_eq!(host.command(&words(&set), &mut NoFiles, Time::ZERO).status, 0);
+    }
+    let mut lists = texts(&case["counts"]);
+    let policies = !lists.is_empty();
+    if !policies {
+        lists.push("iptables -t mangle -S PREROUTING -v".to_owned());
+    }
     let lines = case["setup"].as_array().expect("lines");
     for (line, status) in lines.iter().zip(case["status"].as_array().expect("statuses")) {
         let line = line.as_str().expect("a line");
@@ -67,13 +88,14 @@ fn play(case: &Value) -> Result<(), String> {
             return Err(format!("{line}: {} where Linux gave {status}: {}", out.status, out.stderr));
         }
     }
-    let mut before = counts(&mut host);
+    let mut before = counts(&mut host, &lists, policies);
     let packets = case["packets"].as_array().expect("packets");
     for (at, (p, fitted)) in packets.iter().zip(case["fitted"].as_array().expect("rules")).enumerate() {
         let now = Time::from_ns(1_000_000 * (at as i64 + 1));
         let (mut pool, mut out) = (Pool::new(), Vec::new());
-        host.receive(eth0, Box::new(packet(p)), &mut HostCx { now, pool: &mut pool, out: &mut out });
-        let after = counts(&mut host);
+        let dev = host.ifindex(p["in"].as_str().unwrap_or("eth0")).expect("a device");
+        host.receive(dev, Box::new(packet(p)), &mut HostCx { now, pool: &mut pool, out: &mut out });
+        let after = counts(&mut host, &lists, policies);
         let ours: Vec<u64> = (0..after.len()).filter(|&i| after[i] != before[i]).map(|i| i as u64).collect();
         let theirs: Vec<u64> =
             fitted.as_array().expect("numbers").iter().map(|n| n.as_u64().expect("a number")).collect();
@@ -82,10 +104,11 @@ fn play(case: &Value) -> Result<(), String> {
         }
         before = after;
     }
+    if case["save"].is_null() {
+        return Ok(());
+    }
     let saved = host.command(&words("ipset save"), &mut NoFiles, Time::ZERO).stdout;
-    let ours: Vec<&str> = saved.lines().collect();
-    let theirs: Vec<&str> =
-        case["save"].as_array().expect("lines").iter().map(|l| l.as_str().expect("a line")).collect();
+    let (ours, theirs): (Vec<&str>, Vec<String>) = (saved.lines().collect(), texts(&case["save"]));
     match ours.iter().zip(&theirs).find(|(a, b)| a != b) {
         Some((a, b)) => Err(format!("saved: {a}, of Linux {b}")),
         None if ours.len() != theirs.len() => Err(format!("{} lines, of Linux {}", ours.len(), theirs.len())),
@@ -93,11 +116,10 @@ fn play(case: &Value) -> Result<(), String> {
     }
 }
 
-/// Statuses of commands, rules that packets fit, elements, their counters and their order: as Linux has them.
-#[test]
-fn packets_meet_sets_as_in_linux() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/ipset/sets.jsonl");
-    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{path}: {e}"));
+#[track_caller]
+fn cases(file: &str) {
+    let path = format!("{}/../../vectors/{file}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
     let mut wrong = Vec::new();
     let mut count = 0;
     for line in text.lines() {
@@ -109,4 +131,16 @@ fn packets_meet_sets_as_in_linux() {
     }
     assert!(wrong.is_empty(), "{} of {count} cases differ\n{}", wrong.len(), wrong.join("\n"));
     assert!(count >= 40, "{count} cases");
+}
+
+/// Statuses of commands, rules that packets fit, elements, their counters and their order: as Linux has them.
+#[test]
+fn packets_meet_sets_as_in_linux() {
+    cases("ipset/sets.jsonl");
+}
+
+/// `-m rpfilter`, `-m addrtype`, nft's `fib`.
+#[test]
+fn packets_meet_routes_as_in_linux() {
+    cases("fib/cases.jsonl");
 }

@@ -18,12 +18,12 @@ pub mod rule;
 mod show;
 
 pub use asks::{
-    Asks, Connlimit, Counter, Direction, HashTable, Hashlimit, Owner, Recent, RecentOp, SetAsk, SetName,
-    SetTarget, Times,
+    Asks, Connlimit, Counter, Direction, HashTable, Hashlimit, Owner, Recent, RecentOp, Rpfilter, SetAsk,
+    SetName, SetTarget, Times,
 };
 pub use extension::{
     ADDR_TYPES, ConnCount, ConnDir, Connmark, Conntrack, Edit, Match, Plain, PortKind, PortMatch, Ports,
-    Statistic, Target, TcpMatch, U32Test, reject_names,
+    Statistic, Target, TcpMatch, U32Test, ZoneOf, reject_names,
 };
 pub(crate) use parse::PROTOCOLS;
 pub use parse::parse;

@@ -32,6 +32,8 @@ pub(super) fn begins(asks: &Asks) -> More {
         | Asks::Mss { .. }
         | Asks::Realm { .. }
         | Asks::Owner(_)
+        | Asks::Rpfilter(_)
+        | Asks::Policy { .. }
         | Asks::Helper { .. } => More::Nothing,
     }
 }
@@ -80,6 +82,9 @@ pub(super) fn fits(asks: &Asks, memory: Option<&mut Memory>, skb: &Skb, ip: &Ip,
         }
         (Asks::Realm { id, mask, invert }, _) => (*id == realms(skb, way) & mask) != *invert,
         (Asks::Owner(o), _) => owner(o, Origin::of(skb)),
+        (Asks::Rpfilter(asked), _) => super::fib::rpfilter(*asked, skb, way),
+        // No machine here has policies of IPsec.
+        (Asks::Policy { none }, _) => *none,
         // No connection is expected by another here (`ct->master`).
         (Asks::Helper { invert }, _) => *invert,
         _ => false,

@@ -14,6 +14,7 @@ mod check;
 pub(crate) mod conntrack;
 pub(crate) mod ct;
 mod eval;
+mod fib;
 mod ipchains;
 mod ipset;
 mod mss;
@@ -490,6 +491,6 @@ fn tracks(rule: &Rule) -> bool {
                 | Match::Worded(_, Asks::Connlimit(_) | Asks::Helper { .. })
         )
     };
-    matches!(rule.target, Target::Edit(Edit::Connmark { .. }) | Target::Notrack(_))
+    matches!(rule.target, Target::Edit(Edit::Connmark { .. }) | Target::Notrack(_) | Target::Zone(..))
         || rule.matches.iter().any(asks)
 }

@@ -6,7 +6,7 @@ use super::ipset::SetStep;
 use super::mss::Mss;
 use super::nat::Nat;
 use penstock_lang::iptables::{
-    Asks, Chain, Counted, Edit, Family, Match, Rule, Table, Target, Verdict, reject_names,
+    Asks, Chain, Counted, Edit, Family, Match, Rule, Table, Target, Verdict, ZoneOf, reject_names,
 };
 use penstock_model::Time;
 
@@ -25,6 +25,7 @@ pub(super) enum Step {
     Nat(Nat),
     Mss(Mss),
     Set(SetStep),
+    Zone(ZoneOf),
 }
 
 /// What a match remembers between packets.
@@ -183,7 +184,8 @@ impl TableState {
             Target::Reject(at) => {
                 Step::Reject(reject_names(self.family).get(usize::from(*at)).and_then(|n| n.2))
             }
-            Target::Notrack(_) => Step::Notrack,
+            Target::Notrack(_) | Target::Zone(_, ZoneOf::Untracked) => Step::Notrack,
+            Target::Zone(_, zone) => Step::Zone(*zone),
             // Nobody listens to a queue here: the kernel drops, unless it is to pass by.
             Target::Plain(p) if p.name == "NFQUEUE" => Step::Verdict(match p.save.contains("bypass") {
                 true => Verdict::Accept,

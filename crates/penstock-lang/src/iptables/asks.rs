@@ -60,6 +60,26 @@ pub enum Asks {
     },
     /// `-m set`.
     Set(SetAsk),
+    /// `-m rpfilter`.
+    Rpfilter(Rpfilter),
+    /// `-m policy`: whether packets without IPsec fit.
+    Policy {
+        /// `--pol none`.
+        none: bool,
+    },
+}
+
+/// `-m rpfilter`: whether a route back to the sender leaves by the device that the packet came in by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Rpfilter {
+    /// `--loose`: by any device.
+    pub loose: bool,
+    /// `--validmark`: the route is looked up with the packet's mark.
+    pub validmark: bool,
+    /// `--accept-local`: addresses of this machine may be senders.
+    pub accept_local: bool,
+    /// `--invert`.
+    pub invert: bool,
 }
 
 /// Which side of a packet a part of a set's element is.

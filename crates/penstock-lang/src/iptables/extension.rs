@@ -373,10 +373,23 @@ pub enum Target {
     Notrack(bool),
     /// `LOG`, `NFLOG`: the packet goes on as it is.
     Log(Plain),
+    /// `CT` with a zone, and its words.
+    Zone(Plain, ZoneOf),
     /// `SET`, and its words.
     Set(Plain, Box<SetTarget>),
     /// One that nothing is done with.
     Plain(Plain),
+}
+
+/// The zone in which a packet's connection is looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ZoneOf {
+    /// `--zone N`.
+    Number(u16),
+    /// `--zone mark`: the packet's mark.
+    Mark,
+    /// `--notrack`: it has none.
+    Untracked,
 }
 
 /// What a target changes.
@@ -480,7 +493,9 @@ impl Target {
             Target::Reject(_) => "REJECT",
             Target::Notrack(true) => "NOTRACK",
             Target::Notrack(false) => "CT",
-            Target::Log(plain) | Target::Plain(plain) | Target::Set(plain, _) => &plain.name,
+            Target::Log(plain) | Target::Plain(plain) | Target::Set(plain, _) | Target::Zone(plain, _) => {
+                &plain.name
+            }
         }
     }
 }

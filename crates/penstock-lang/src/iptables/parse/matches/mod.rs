@@ -6,6 +6,7 @@ mod pace;
 mod packet;
 mod ports;
 mod recent;
+mod route;
 pub(super) mod set;
 mod who;
 
@@ -68,13 +69,14 @@ impl<T> Ext<T> {
     }
 }
 
-const TABLES: [&[Ext<Match>]; 8] = [
+const TABLES: [&[Ext<Match>]; 9] = [
     conn::MATCHES,
     data::MATCHES,
     pace::MATCHES,
     packet::MATCHES,
     ports::MATCHES,
     recent::MATCHES,
+    route::MATCHES,
     set::MATCHES,
     who::MATCHES,
 ];

@@ -89,6 +89,10 @@ pub enum Type {
     Icmp,
     /// `icmpv6_type`.
     Icmp6,
+    /// `icmp_code`.
+    IcmpCode,
+    /// `icmpv6_code`.
+    Icmp6Code,
     /// `tcp_flag`.
     TcpFlag,
     /// `uid`.

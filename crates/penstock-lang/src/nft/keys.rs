@@ -84,9 +84,9 @@ pub(super) const FIELDS: &[(&str, &str, Type)] = &[
     ("th", "sport", Type::Service),
     ("th", "dport", Type::Service),
     ("icmp", "type", Type::Icmp),
-    ("icmp", "code", Type::Integer(8)),
+    ("icmp", "code", Type::IcmpCode),
     ("icmpv6", "type", Type::Icmp6),
-    ("icmpv6", "code", Type::Integer(8)),
+    ("icmpv6", "code", Type::Icmp6Code),
 ];
 
 /// The type of an expression.

@@ -49,8 +49,18 @@ const ICMP: &[(&str, u128)] = &[
 const ICMP6: &[(&str, u128)] = &[
     ("destination-unreachable", 1), ("packet-too-big", 2), ("time-exceeded", 3), ("parameter-problem", 4),
     ("echo-request", 128), ("echo-reply", 129), ("mld-listener-query", 130), ("mld-listener-report", 131),
-    ("mld-listener-done", 132), ("nd-router-solicit", 133), ("nd-router-advert", 134),
-    ("nd-neighbor-solicit", 135), ("nd-neighbor-advert", 136), ("nd-redirect", 137),
+    ("mld-listener-done", 132), ("mld-listener-reduction", 132), ("nd-router-solicit", 133), ("nd-router-advert", 134),
+    ("nd-neighbor-solicit", 135), ("nd-neighbor-advert", 136), ("nd-redirect", 137), ("router-renumbering", 138),
+    ("ind-neighbor-solicit", 141), ("ind-neighbor-advert", 142), ("mld2-listener-report", 143),
+];
+#[rustfmt::skip]
+const ICMP_CODE: &[(&str, u128)] = &[
+    ("net-unreachable", 0), ("host-unreachable", 1), ("prot-unreachable", 2), ("port-unreachable", 3), ("net-prohibited", 9),
+    ("host-prohibited", 10), ("admin-prohibited", 13), ("frag-needed", 4),
+];
+#[rustfmt::skip]
+const ICMP6_CODE: &[(&str, u128)] = &[
+    ("no-route", 0), ("admin-prohibited", 1), ("addr-unreachable", 3), ("port-unreachable", 4), ("policy-fail", 5), ("reject-route", 6),
 ];
 const PROTOCOL: &[(&str, u128)] = &[
     ("tcp", 6),
@@ -101,6 +111,8 @@ impl Type {
             Type::CtId => "ct_id",
             Type::Icmp => "icmp_type",
             Type::Icmp6 => "icmpv6_type",
+            Type::IcmpCode => "icmp_code",
+            Type::Icmp6Code => "icmpv6_code",
             Type::TcpFlag => "tcp_flag",
             Type::Uid => "uid",
             Type::Gid => "gid",
@@ -114,7 +126,7 @@ impl Type {
     }
     /// The type of this name.
     pub fn named(name: &str) -> Option<Type> {
-        const ALL: [Type; 24] = [
+        const ALL: [Type; 26] = [
             Type::Mark,
             Type::Classid,
             Type::Ifname,
@@ -131,6 +143,8 @@ impl Type {
             Type::CtId,
             Type::Icmp,
             Type::Icmp6,
+            Type::IcmpCode,
+            Type::Icmp6Code,
             Type::TcpFlag,
             Type::Uid,
             Type::Gid,
@@ -161,6 +175,8 @@ impl Type {
             Type::CtId => "conntrack id",
             Type::Icmp => "ICMP type",
             Type::Icmp6 => "ICMPv6 type",
+            Type::IcmpCode => "icmp code",
+            Type::Icmp6Code => "icmpv6 code",
             Type::TcpFlag => "TCP flag",
             Type::Uid => "user ID",
             Type::Gid => "group ID",
@@ -193,6 +209,8 @@ impl Type {
             | Type::CtDir
             | Type::Icmp
             | Type::Icmp6
+            | Type::IcmpCode
+            | Type::Icmp6Code
             | Type::TcpFlag
             | Type::NfProto
             | Type::PktType => 8,
@@ -210,6 +228,8 @@ impl Type {
             Type::CtDir => &[("original", 0), ("reply", 1)],
             Type::Icmp => ICMP,
             Type::Icmp6 => ICMP6,
+            Type::IcmpCode => ICMP_CODE,
+            Type::Icmp6Code => ICMP6_CODE,
             Type::TcpFlag => TCP_FLAG,
             Type::NfProto => &[("ipv4", 2), ("ipv6", 10)],
             Type::EtherType => ETHER,

@@ -148,7 +148,7 @@ const TRIED: [(&str, &[&str]); 3] = [
         &[
             "iptables -A FORWARD -m string --string x --algo bm -j DROP",
             "iptables -A FORWARD -j NFQUEUE --queue-num 1",
-            "iptables -A FORWARD -m rpfilter --invert -j DROP",
+            "iptables -A FORWARD -m devgroup --src-group 1 -j DROP",
             "iptables -A FORWARD -j TEE --gateway 10.0.0.9",
             "nft add table inet t; nft add flowtable inet t f",
             "nft add table inet t; nft add map inet t m { type ipv4_addr : counter }",

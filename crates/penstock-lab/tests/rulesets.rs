@@ -110,10 +110,12 @@ fn a_router_of_openwrt() {
     let setup = bridge("br-lan", "192.168.1.1/24", &[("web", "192.168.1.20"), ("pc", "192.168.1.7")])
         + &given("nft -f -", &file("fw4.nft"));
     let outside = format!(
-        "iperf -c 203.0.113.10 -p 8443 -t 1 | grep -c bits/sec\niperf -c 203.0.113.10 -p 22 -t 1 2>&1 | grep -c refused\nping -c 2 192.168.1.7 > log; {ANSWERED}\nping -c 2 203.0.113.10 > log; {ANSWERED}"
+        "iperf -c 203.0.113.10 -p 8443 -t 1 | grep -c bits/sec\niperf -c 203.0.113.10 -p 22 -t 1 2>&1 | grep -c refused\nping -c 2 192.168.1.7 > log; {ANSWERED}\n\
+         ping -c 2 203.0.113.10 > log; {ANSWERED}"
     );
     let inside = format!(
-        "ip netns exec pc ping -c 2 192.0.2.7 > log; {ANSWERED}\nip netns exec pc iperf -c 203.0.113.10 -p 8443 -t 1 | grep -c bits/sec\nnft list chain inet fw4 srcnat_lan | grep -o 'packets [0-9]*'\n\
+        "ip netns exec pc ping -c 2 192.0.2.7 > log; {ANSWERED}\nip netns exec pc iperf -c 203.0.113.10 -p 8443 -t 1 | grep -c bits/sec\n\
+         nft list chain inet fw4 srcnat_lan | grep -o 'packets [0-9]*'\n\
          nft list chain inet fw4 srcnat_wan | grep -o 'packets [0-9]*'"
     );
     let out = scripts(

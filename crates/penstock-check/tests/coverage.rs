@@ -26,7 +26,7 @@ fn programs_that_are_not_simulated_end_nothing() {
         "systemctl stop foo",
         "uci get network.wan.ifname",
         "jq -r .rate /etc/x.json",
-        "ipset create a hash:ip",
+        "ipvsadm -L",
         "conntrack -F",
         "wg show",
         "curl -s http://192.0.2.1/",

@@ -9,6 +9,7 @@ mod files;
 mod filter;
 mod ifconfig;
 mod ip;
+mod ipset;
 mod modules;
 mod netfilter;
 mod nettools;

@@ -6,7 +6,7 @@ use crate::fragment::{IP_DF, IP_MF, IP_OFFSET};
 use crate::netfilter::{self, Fate, Hook};
 use crate::route::{Hop, Key, Ports};
 use crate::{Host, HostCx, icmp, six};
-use penstock_model::KernelError;
+use penstock_model::{Kernel, KernelError};
 use penstock_packet::{Ipv4, L3, L4, Packet, Skb, Tcp, TcpFlags, Tracked};
 use std::net::Ipv4Addr;
 
@@ -92,7 +92,9 @@ impl Host {
             Some(device) => device.name.as_str(),
             None => "",
         };
-        let input = if hook == Hook::Postrouting { 0 } else { packet.iif };
+        //= linux v6.12 net/ipv4/ip_output.c ip_output
+        let hidden = hook == Hook::Postrouting && self.kernel == Kernel::V2_6_35;
+        let input = if hidden { 0 } else { packet.iif };
         let ports = netfilter::Ports { devices: &self.devices, iif: packet.iif, oif, next: self.next_hop };
         let (input, output) = (name(input), name(oif));
         let devices = netfilter::Devices {

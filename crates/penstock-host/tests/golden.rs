@@ -152,6 +152,21 @@ fn saved_files_ip6tables_and_all_extensions_say_the_same() {
 }
 
 #[test]
+fn ipset_7_17_says_the_same() {
+    check(include_str!("golden/ipset-7.17.txt"), bare);
+}
+
+#[test]
+fn iptables_1_8_9_says_the_same_of_routes_and_zones() {
+    check(include_str!("golden/routes-1.8.9.txt"), bare);
+}
+
+#[test]
+fn nft_1_0_6_says_the_same_of_fib_and_zones() {
+    check(include_str!("golden/fib-1.0.6.txt"), router);
+}
+
+#[test]
 fn nft_1_0_6_says_the_same() {
     check(include_str!("golden/nft-1.0.6.txt"), bare);
 }

@@ -148,13 +148,13 @@ const TRIED: [(&str, &[&str]); 3] = [
         &[
             "iptables -A FORWARD -m string --string x --algo bm -j DROP",
             "iptables -A FORWARD -j NFQUEUE --queue-num 1",
-            "iptables -A FORWARD -m rpfilter --invert -j DROP",
+            "iptables -A FORWARD -m devgroup --src-group 1 -j DROP",
             "iptables -A FORWARD -j TEE --gateway 10.0.0.9",
             "nft add table inet t; nft add flowtable inet t f",
             "nft add table inet t; nft add map inet t m { type ipv4_addr : counter }",
             "iptables -t nat -A POSTROUTING -o eth1 -j NETMAP --to 192.0.2.0/24",
             "sysctl -w net.ipv6.conf.all.forwarding=1; ip -6 addr add fd00::1/64 dev eth0; ip6tables -t nat -A POSTROUTING -o eth1 -j MASQUERADE",
-            "ipset create bad hash:ip",
+            "ipset create s hash:ip; iptables -t mangle -A POSTROUTING -j SET --map-set s dst --map-queue",
         ],
     ),
     (

@@ -6,8 +6,8 @@
 //!
 //! Follows: iptables 1.8.9 (legacy) for 6.12, iptables 1.4.4 for 2.6.35; `iptables/iptables.c`, `ip6tables.c`,
 //! `xshared.c`, `iptables-save.c`, `iptables-restore.c`, `libxtables/xtoptions.c`, `extensions/lib*.c`.
-//! Differs: names of hosts and networks are not looked up, users and groups only by the names every Debian has; no
-//! ipsets; matches and targets beyond those in [`extension`]'s file and the parser's tables are refused as not installed;
+//! Differs: names of hosts and networks are not looked up, users and groups only by the names every Debian has; whether a
+//! set is there is asked where the rules are; matches and targets beyond those in [`extension`]'s file and the parser's tables are refused as not installed;
 //! extensions that 1.4.4 did not have are taken under 2.6.35 too.
 
 pub mod asks;
@@ -17,10 +17,13 @@ pub mod restore;
 pub mod rule;
 mod show;
 
-pub use asks::{Asks, Connlimit, HashTable, Hashlimit, Owner, Recent, RecentOp, Times};
+pub use asks::{
+    Asks, Connlimit, Counter, Direction, HashTable, Hashlimit, Owner, Recent, RecentOp, Rpfilter, SetAsk,
+    SetName, SetTarget, Times,
+};
 pub use extension::{
     ADDR_TYPES, ConnCount, ConnDir, Connmark, Conntrack, Edit, Match, Plain, PortKind, PortMatch, Ports,
-    Statistic, Target, TcpMatch, U32Test, reject_names,
+    Statistic, Target, TcpMatch, U32Test, ZoneOf, reject_names,
 };
 pub(crate) use parse::PROTOCOLS;
 pub use parse::parse;

@@ -7,6 +7,7 @@ pub mod cisco;
 pub mod ere;
 pub mod ip;
 pub mod ipchains;
+pub mod ipset;
 pub mod iptables;
 pub mod nft;
 mod services;

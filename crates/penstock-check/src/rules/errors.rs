@@ -26,9 +26,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         code: "PS003",
         severity: Level::Error,
-        about: "iptables refuses the command",
-        why: "The rule is not there afterwards, so packets it was meant to mark or to let through go another way. The message is iptables' own.",
-        find: iptables_refuses,
+        about: "iptables or ipset refuses the command",
+        why: "The rule, the set or the element is not there afterwards, so packets it was meant to mark or to let through go another way. The message is the program's own.",
+        find: rules_refuse,
     },
     Rule {
         code: "PS004",
@@ -216,6 +216,11 @@ fn jumps_elsewhere(step: &Step) -> bool {
             .any(|w| step.output.stderr.contains(w))
 }
 
+fn rules_refuse(facts: &Facts, found: &mut Found) {
+    iptables_refuses(facts, found);
+    ipset_refuses(facts, found);
+}
+
 fn iptables_refuses(facts: &Facts, found: &mut Found) {
     let takes_away = |s: &Step| {
         s.words.iter().any(|w| {
@@ -228,11 +233,59 @@ fn iptables_refuses(facts: &Facts, found: &mut Found) {
     for (at, step) in failing(facts).filter(|s| matches!(s.1.program(), "iptables" | "ip6tables")) {
         let stderr = &step.output.stderr;
         let hushed = facts.source.is_hushed(step.line) && step.has("-N");
-        // Sets are made by ipset, which is not simulated.
-        let sets = stderr.contains("Set ") && stderr.contains("doesn't exist");
+        // Another script may have made the sets, unless this one makes some itself.
+        let sets = stderr.contains("Set ") && stderr.contains("doesn't exist") && !makes_sets(facts);
         let missing = stderr.contains("Couldn't load") || stderr.contains("not installed") || sets;
         let excused = takes_away(step) || hushed || missing || jumps_elsewhere(step);
         if !excused {
+            refused(facts, found, at, step);
+        }
+    }
+}
+
+/// Whether the script makes sets.
+fn makes_sets(facts: &Facts) -> bool {
+    let makes = |s: &&Step| {
+        s.program() == "ipset"
+            && s.words
+                .iter()
+                .skip(1)
+                .any(|w| matches!(w.as_str(), "create" | "-N" | "new" | "n" | "restore" | "-R"))
+    };
+    facts.steps.iter().any(|s| makes(&s))
+}
+
+fn ipset_refuses(facts: &Facts, found: &mut Found) {
+    for (at, step) in failing(facts).filter(|s| s.1.program() == "ipset") {
+        let stderr = &step.output.stderr;
+        // Asks, or takes away what may not be there.
+        let verb = step
+            .words
+            .iter()
+            .skip(1)
+            .find(|w| !w.starts_with("-q") && !w.starts_with("-!"))
+            .map_or("", |w| w.as_str());
+        let absent = stderr.contains("does not exist") || stderr.contains("it's not added");
+        let takes_away = matches!(
+            verb,
+            "destroy"
+                | "flush"
+                | "del"
+                | "x"
+                | "-X"
+                | "-F"
+                | "-D"
+                | "list"
+                | "-L"
+                | "save"
+                | "-S"
+                | "swap"
+                | "rename"
+        ) && absent;
+        let tests = matches!(verb, "test" | "-T" | "t") && !stderr.starts_with("ipset v");
+        let elsewhere = stderr.contains("The set with the given name does not exist") && !makes_sets(facts);
+        let unread = step.output.status == 255;
+        if !(takes_away || tests || elsewhere || unread || facts.source.is_hushed(step.line)) {
             refused(facts, found, at, step);
         }
     }

@@ -91,6 +91,9 @@ pub static PROGRAMS: &[Program] = &[
         let said = "ipfwadm: ipfwadm is Linux 2.0's: ipchains (2.2) and iptables took its place\n";
         Output::fail(said, 1, "")
     }),
+    program("ipset", Network, "sets of addresses that the packet filter asks", |h, c| {
+        h.ipset(c.line, c.files, c.now)
+    }),
     program("iptables", Network, "the packet filter", |h, c| filter(h, Family::Ip, "", c)),
     program("iptables-legacy", Script, "iptables", |h, c| filter(h, Family::Ip, "", c)),
     program("iptables-legacy-restore", Script, "iptables-restore", |h, c| {

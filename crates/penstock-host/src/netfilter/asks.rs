@@ -23,7 +23,7 @@ use penstock_packet::{L3, L4, Skb};
 pub(super) fn begins(asks: &Asks) -> More {
     match asks {
         Asks::Connlimit(_) => More::Connections(Box::default()),
-        Asks::Hashlimit(_) | Asks::Recent(_) => More::Table(u32::MAX),
+        Asks::Hashlimit(_) | Asks::Recent(_) | Asks::Set(_) => More::Table(u32::MAX),
         Asks::Quota { bytes, .. } => More::Quota(*bytes),
         Asks::Cpu { .. }
         | Asks::Physdev { .. }
@@ -32,6 +32,8 @@ pub(super) fn begins(asks: &Asks) -> More {
         | Asks::Mss { .. }
         | Asks::Realm { .. }
         | Asks::Owner(_)
+        | Asks::Rpfilter(_)
+        | Asks::Policy { .. }
         | Asks::Helper { .. } => More::Nothing,
     }
 }
@@ -61,6 +63,7 @@ pub(super) fn fits(asks: &Asks, memory: Option<&mut Memory>, skb: &Skb, ip: &Ip,
             }
         },
         (Asks::Recent(r), More::Table(place)) => recent::fits(r, *place, skb, ip, way),
+        (Asks::Set(s), More::Table(place)) => super::ipset::fits(s, *place, skb, ip, way),
         (Asks::Quota { invert, .. }, More::Quota(left)) => {
             let len = u64::from(skb.network_len());
             let enough = *left >= len;
@@ -79,6 +82,9 @@ pub(super) fn fits(asks: &Asks, memory: Option<&mut Memory>, skb: &Skb, ip: &Ip,
         }
         (Asks::Realm { id, mask, invert }, _) => (*id == realms(skb, way) & mask) != *invert,
         (Asks::Owner(o), _) => owner(o, Origin::of(skb)),
+        (Asks::Rpfilter(asked), _) => super::fib::rpfilter(*asked, skb, way),
+        // No machine here has policies of IPsec.
+        (Asks::Policy { none }, _) => *none,
         // No connection is expected by another here (`ct->master`).
         (Asks::Helper { invert }, _) => *invert,
         _ => false,

@@ -42,6 +42,14 @@ impl Netfilter {
             _ => {}
         }
         let family = command.program.family;
+        match &command.action {
+            Action::Append(_, rules, _)
+            | Action::Insert(_, _, rules, _)
+            | Action::Delete(_, rules)
+            | Action::Check(_, rules) => self.check_sets(rules.iter(), command.program)?,
+            Action::Replace(_, _, rule, _) => self.check_sets(std::iter::once(&**rule), command.program)?,
+            _ => {}
+        }
         if let Action::Append(_, rules, _) = &command.action {
             self.check_hashes(family, rules.iter(), command.program)?;
         }

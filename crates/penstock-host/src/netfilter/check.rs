@@ -64,7 +64,7 @@ fn only_table(table: Table, wanted: Table, what: &str) -> Result<(), Refusal> {
     }
 }
 
-fn check_match(m: &Match, rule: &Rule, hooks: u8, kernel: Kernel) -> Result<(), Refusal> {
+fn check_match(m: &Match, rule: &Rule, table: Table, hooks: u8, kernel: Kernel) -> Result<(), Refusal> {
     match m {
         Match::Tcp(_) => needs(rule, 6, "-m tcp", "tcp"),
         Match::Udp(..) => needs(rule, 17, "-m udp", "udp"),
@@ -106,6 +106,21 @@ fn check_match(m: &Match, rule: &Rule, hooks: u8, kernel: Kernel) -> Result<(), 
                 "-m realm",
                 "INPUT, FORWARD, OUTPUT and POSTROUTING",
             ),
+            "rpfilter" => {
+                if !matches!(table, Table::Raw | Table::Mangle) {
+                    return refuse(EINVAL, "-m rpfilter works in the tables raw and mangle alone: -t raw");
+                }
+                only_hooks(hooks, PRE, "-m rpfilter", "PREROUTING")
+            }
+            "policy" if p.save.starts_with(" --dir out") => only_hooks(
+                hooks,
+                FORWARD | OUT | POST,
+                "-m policy --dir out",
+                "FORWARD, OUTPUT and POSTROUTING",
+            ),
+            "policy" => {
+                only_hooks(hooks, PRE | IN | FORWARD, "-m policy --dir in", "PREROUTING, INPUT and FORWARD")
+            }
             "physdev"
                 if hooks & OUT != 0
                     && p.save.contains("out")
@@ -157,8 +172,20 @@ fn check_target(rule: &Rule, table: Table, family: Family, hooks: u8, kernel: Ke
                 _ => Ok(()),
             }
         }
+        Target::Set(_, t) if t.map.is_some() => {
+            only_table(table, Table::Mangle, "SET --map-set")?;
+            match t.map_prio || t.map_queue {
+                true => {
+                    let chains = "FORWARD, OUTPUT and POSTROUTING";
+                    only_hooks(hooks, FORWARD | OUT | POST, "--map-prio and --map-queue", chains)
+                }
+                false => Ok(()),
+            }
+        }
         Target::Notrack(_) => only_table(table, Table::Raw, name),
         Target::Log(p) if p.name == "TRACE" => only_table(table, Table::Raw, name),
+        Target::Log(p) if p.name == "CHECKSUM" => only_table(table, Table::Mangle, name),
+        Target::Zone(..) => only_table(table, Table::Raw, name),
         Target::Plain(p) => match p.name.as_str() {
             "CT" => {
                 only_table(table, Table::Raw, name)?;
@@ -213,7 +240,7 @@ impl TableState {
     pub(super) fn check_rule(&self, rule: &Rule, hooks: u8, program: Program) -> Result<(), Failure> {
         let check = || {
             for m in &rule.matches {
-                check_match(m, rule, hooks, program.kernel)?;
+                check_match(m, rule, self.table, hooks, program.kernel)?;
             }
             check_target(rule, self.table, self.family, hooks, program.kernel)
         };

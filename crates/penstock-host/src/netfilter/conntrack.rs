@@ -214,6 +214,7 @@ impl Tracking {
     }
 
     /// A packet comes to the station where connections are tracked (`nf_conntrack_in`). `None`: it is dropped, there are too many.
+    #[cfg(test)]
     pub(super) fn track(&mut self, skb: &Skb, now: Time) -> Option<Tracked> {
         self.track_in(0, skb, now)
     }

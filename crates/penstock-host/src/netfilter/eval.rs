@@ -6,13 +6,15 @@
 
 use super::asks::{self, hashlimit::Hashlimits, recent::Recents};
 use super::conntrack::{Tracking, status};
+use super::ipset::Sets;
 use super::nat;
 use super::state::{Memory, More, Step};
 use super::{Devices, Dice, Fate, Hook, Netfilter, Station, TableState};
-use crate::route::RouteKind;
+use crate::route::{Key, LOCAL, RouteKind};
 use penstock_lang::iptables::extension::state;
 use penstock_lang::iptables::{
-    ConnCount, ConnDir, Connmark, Conntrack, Edit, Family, Match, PortKind, Rule, Statistic, U32Test, Verdict,
+    ConnCount, ConnDir, Connmark, Conntrack, Edit, Family, Match, PortKind, Rule, Statistic, U32Test,
+    Verdict, ZoneOf,
 };
 use penstock_model::Time;
 use penstock_packet::skb::Tracked;
@@ -69,6 +71,8 @@ pub(super) struct Way<'a> {
     pub hashes: &'a mut Hashlimits,
     /// Lists of `recent`.
     pub recents: &'a mut Recents,
+    /// Sets of `ipset`.
+    pub sets: &'a mut Sets,
     /// Rules that were looked at.
     pub looked: u64,
     /// A match cannot tell whether the packet fits: it is dropped (`par->hotdrop`).
@@ -104,6 +108,7 @@ impl Netfilter {
             dice: &mut self.dice,
             hashes: &mut self.hashes,
             recents: &mut self.recents,
+            sets: &mut self.sets,
             looked: 0,
             hotdrop: false,
         };
@@ -112,7 +117,7 @@ impl Netfilter {
             let fate = match station {
                 // What came back by `lo` has its connection already.
                 Station::Tracking if skb.rare().ct.is_some() => Fate::Accept,
-                Station::Tracking => match way.tracking.track(skb, now) {
+                Station::Tracking => match way.tracking.track_in(skb.rare().ct_zone, skb, now) {
                     Some(known) => {
                         skb.rare_mut().ct = Some(known);
                         Fate::Accept
@@ -230,7 +235,17 @@ impl TableState {
                 Step::Goto(to) => (chain, at) = (to as usize, 0),
                 Step::Edit(edit) => change(edit, skb, way),
                 Step::Notrack => Way::untrack(skb),
+                Step::Zone(zone) if skb.rare().ct.is_none() => {
+                    let zone = match zone {
+                        ZoneOf::Number(n) => n,
+                        // `nf_ct_zone_tmpl`: its lower half.
+                        _ => skb.mark as u16,
+                    };
+                    skb.rare_mut().ct_zone = zone;
+                }
+                Step::Zone(_) => {}
                 Step::Nat(nat) => return nat.apply(skb, way),
+                Step::Set(set) => set.apply(skb, way),
                 Step::Mss(mss) => {
                     if !mss.target(skb, way) {
                         return Fate::Drop;
@@ -429,10 +444,16 @@ fn match_one(m: &Match, skb: &Skb, ip: &Ip, way: &mut Way<'_>) -> bool {
             };
             within(src, ip.src) && within(dst, ip.dst)
         }
-        Match::Addrtype { src, dst, .. } => {
+        Match::Addrtype { src, dst, limit_in, limit_out } => {
+            let dev = match (way.devices.ports, limit_in, limit_out) {
+                (Some(ports), true, _) => ports.iif,
+                (Some(ports), _, true) => ports.oif,
+                _ => 0,
+            };
             let fits = |(types, invert): (u16, bool), addr: u128| {
                 let six = matches!(skb.l3, L3::Ipv6(_));
-                let of = if six { address_type6(addr, way.devices) } else { address_type(addr, way.devices) };
+                let of =
+                    if six { address_type6(addr, way.devices) } else { address_type(addr, dev, way.devices) };
                 types == 0 || (types & 1 << of != 0) != invert
             };
             fits(*src, ip.src) && fits(*dst, ip.dst)
@@ -584,8 +605,9 @@ fn connbytes(from: u64, to: u64, what: ConnCount, dir: ConnDir, skb: &Skb, way: 
     }
 }
 
-/// The place of an address's kind in `iptables::ADDR_TYPES` (`inet_addr_type`).
-pub(super) fn address_type(addr: u128, devices: Devices<'_>) -> u32 {
+/// The place of an address's kind in `iptables::ADDR_TYPES`: of a route of the local table, where that uses a device (0: any).
+//= linux v6.12 net/ipv4/fib_frontend.c __inet_dev_addr_type
+pub(super) fn address_type(addr: u128, dev: u32, devices: Devices<'_>) -> u32 {
     let Ok(bits) = u32::try_from(addr) else { return 1 };
     let addr = Ipv4Addr::from(bits);
     if addr.is_multicast() {
@@ -594,18 +616,19 @@ pub(super) fn address_type(addr: u128, devices: Devices<'_>) -> u32 {
     if addr.is_unspecified() || addr.is_broadcast() {
         return 3;
     }
-    match devices.fib.and_then(|f| f.find(addr)).map(|r| r.kind) {
+    let route = devices.fib.and_then(|f| {
+        let table = f.l3mdevs().of(dev).table;
+        f.find_in(if table == 0 { LOCAL } else { table }, &Key::to(addr))
+    });
+    match route.filter(|r| dev == 0 || r.nexthops.first().map_or(r.dev, |h| h.dev) == dev).map(|r| r.kind) {
         Some(RouteKind::Local) => 2,
         Some(RouteKind::Broadcast) => 3,
-        Some(RouteKind::Blackhole) => 6,
-        Some(RouteKind::Unreachable) => 7,
-        Some(RouteKind::Prohibit) => 8,
-        Some(RouteKind::Unicast | RouteKind::Throw) | None => 1,
+        _ => 1,
     }
 }
 
 /// The same of IPv6 (`match_lookup_rt6`).
-fn address_type6(addr: u128, devices: Devices<'_>) -> u32 {
+pub(super) fn address_type6(addr: u128, devices: Devices<'_>) -> u32 {
     if addr >> 120 == 0xff {
         return 5;
     }

@@ -14,7 +14,9 @@ mod check;
 pub(crate) mod conntrack;
 pub(crate) mod ct;
 mod eval;
+mod fib;
 mod ipchains;
+mod ipset;
 mod mss;
 mod nat;
 pub mod nft;
@@ -184,6 +186,8 @@ pub struct Netfilter {
     hashes: Hashlimits,
     /// Lists of `recent`.
     recents: Recents,
+    /// Sets of `ipset`.
+    sets: ipset::Sets,
     /// By family and hook: what a packet meets, in order.
     stations: [[Vec<Station>; 5]; 2],
     /// The same of what decides on translation.
@@ -208,6 +212,7 @@ impl Netfilter {
             nft: nft::Ruleset::default(),
             ipchains: Ipchains::default(),
             tracking: Tracking::default(),
+            sets: ipset::Sets::new(Rng::named(dice.clone().next_u64(), "ipset")),
             dice: Dice(dice),
             hashes: Hashlimits::default(),
             recents: Recents::default(),
@@ -417,6 +422,7 @@ impl Netfilter {
                 dice: &mut self.dice,
                 hashes: &mut self.hashes,
                 recents: &mut self.recents,
+                sets: &mut self.sets,
                 looked: 0,
                 hotdrop: false,
             };
@@ -485,6 +491,6 @@ fn tracks(rule: &Rule) -> bool {
                 | Match::Worded(_, Asks::Connlimit(_) | Asks::Helper { .. })
         )
     };
-    matches!(rule.target, Target::Edit(Edit::Connmark { .. }) | Target::Notrack(_))
+    matches!(rule.target, Target::Edit(Edit::Connmark { .. }) | Target::Notrack(_) | Target::Zone(..))
         || rule.matches.iter().any(asks)
 }

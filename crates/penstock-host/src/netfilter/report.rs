@@ -31,6 +31,11 @@ impl Netfilter {
                                 "{tool} -j NFQUEUE: no program listens; packets are dropped, or pass by with --queue-bypass"
                             ));
                         }
+                        Target::Set(_, t) if t.map_queue => {
+                            out.insert(format!(
+                                "{tool} -j SET --map-queue: not simulated; a card of several queues chooses by the packet's hash"
+                            ));
+                        }
                         Target::Plain(p) => {
                             let name = &p.name;
                             out.insert(format!("{tool} -j {name}: not simulated; packets go on as they are"));

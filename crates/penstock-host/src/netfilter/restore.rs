@@ -149,6 +149,16 @@ impl Netfilter {
                 }
                 Line::Rule(command) => {
                     let Some(state) = &mut staged else { continue };
+                    match &command.action {
+                        Action::Append(_, rules, _)
+                        | Action::Insert(_, _, rules, _)
+                        | Action::Delete(_, rules)
+                        | Action::Check(_, rules) => self.check_sets(rules.iter(), command.program)?,
+                        Action::Replace(_, _, rule, _) => {
+                            self.check_sets(std::iter::once(&**rule), command.program)?;
+                        }
+                        _ => {}
+                    }
                     printed.stderr.push_str(&command.warnings);
                     printed.stdout.push_str(&state.apply(&command)?);
                 }

@@ -2,10 +2,11 @@
 
 use super::Hook;
 use super::asks::{self, Conncount};
+use super::ipset::SetStep;
 use super::mss::Mss;
 use super::nat::Nat;
 use penstock_lang::iptables::{
-    Asks, Chain, Counted, Edit, Family, Match, Rule, Table, Target, Verdict, reject_names,
+    Asks, Chain, Counted, Edit, Family, Match, Rule, Table, Target, Verdict, ZoneOf, reject_names,
 };
 use penstock_model::Time;
 
@@ -23,6 +24,8 @@ pub(super) enum Step {
     Notrack,
     Nat(Nat),
     Mss(Mss),
+    Set(SetStep),
+    Zone(ZoneOf),
 }
 
 /// What a match remembers between packets.
@@ -171,7 +174,8 @@ impl TableState {
 
     fn step(&self, target: &Target, find: impl Fn(&str) -> Option<usize>) -> Step {
         match target {
-            Target::None | Target::Log(_) => Step::None,
+            // The numbers of `SET`'s sets are looked up where the sets are (`Netfilter::bind_sets`).
+            Target::None | Target::Log(_) | Target::Set(..) => Step::None,
             Target::Verdict(v) => Step::Verdict(*v),
             Target::Return => Step::Return,
             Target::Jump(name) => find(name).map_or(Step::None, |at| Step::Jump(at as u32)),
@@ -180,7 +184,8 @@ impl TableState {
             Target::Reject(at) => {
                 Step::Reject(reject_names(self.family).get(usize::from(*at)).and_then(|n| n.2))
             }
-            Target::Notrack(_) => Step::Notrack,
+            Target::Notrack(_) | Target::Zone(_, ZoneOf::Untracked) => Step::Notrack,
+            Target::Zone(_, zone) => Step::Zone(*zone),
             // Nobody listens to a queue here: the kernel drops, unless it is to pass by.
             Target::Plain(p) if p.name == "NFQUEUE" => Step::Verdict(match p.save.contains("bypass") {
                 true => Verdict::Accept,

@@ -1,7 +1,7 @@
 //! What matches ask of packets whose words are kept as they were read ([`Match::Worded`](super::Match::Worded)).
 //!
 //! Follows: linux v6.12 `include/uapi/linux/netfilter/xt_connlimit.h`, `xt_hashlimit.h`, `xt_quota.h`, `xt_time.h`,
-//! `xt_recent.h`, `xt_tcpmss.h`, `xt_realm.h`, `xt_owner.h`.
+//! `xt_recent.h`, `xt_tcpmss.h`, `xt_realm.h`, `xt_owner.h`, `xt_set.h`.
 
 /// What is asked.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -58,6 +58,99 @@ pub enum Asks {
         /// `!`.
         invert: bool,
     },
+    /// `-m set`.
+    Set(SetAsk),
+    /// `-m rpfilter`.
+    Rpfilter(Rpfilter),
+    /// `-m policy`: whether packets without IPsec fit.
+    Policy {
+        /// `--pol none`.
+        none: bool,
+    },
+}
+
+/// `-m rpfilter`: whether a route back to the sender leaves by the device that the packet came in by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Rpfilter {
+    /// `--loose`: by any device.
+    pub loose: bool,
+    /// `--validmark`: the route is looked up with the packet's mark.
+    pub validmark: bool,
+    /// `--accept-local`: addresses of this machine may be senders.
+    pub accept_local: bool,
+    /// `--invert`.
+    pub invert: bool,
+}
+
+/// Which side of a packet a part of a set's element is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// `src`.
+    Src,
+    /// `dst`.
+    Dst,
+}
+
+/// How an element's counter is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counter {
+    /// `-eq`.
+    Eq,
+    /// `! …-eq`.
+    Ne,
+    /// `-lt`.
+    Lt,
+    /// `-gt`.
+    Gt,
+}
+
+/// A set and the sides of a packet that its elements' parts are.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SetName {
+    /// The set's name.
+    pub name: String,
+    /// By part, at most six.
+    pub dirs: Vec<Direction>,
+}
+
+/// `-m set`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SetAsk {
+    /// `--match-set`.
+    pub set: SetName,
+    /// `!`.
+    pub invert: bool,
+    /// `--return-nomatch`: elements with `nomatch` fit, and no others.
+    pub return_nomatch: bool,
+    /// Whether an element's counters count the packet; false with `! --update-counters`.
+    pub update_counters: bool,
+    /// The same of the sets of a list.
+    pub update_subcounters: bool,
+    /// `--packets-eq`, `--packets-lt`, `--packets-gt`.
+    pub packets: Option<(Counter, u64)>,
+    /// `--bytes-eq`, `--bytes-lt`, `--bytes-gt`.
+    pub bytes: Option<(Counter, u64)>,
+}
+
+/// `-j SET`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SetTarget {
+    /// `--add-set`.
+    pub add: Option<SetName>,
+    /// `--exist`.
+    pub exist: bool,
+    /// `--timeout`, seconds; 0: for ever; none: the set's.
+    pub timeout: Option<u32>,
+    /// `--del-set`.
+    pub del: Option<SetName>,
+    /// `--map-set`.
+    pub map: Option<SetName>,
+    /// `--map-mark`.
+    pub map_mark: bool,
+    /// `--map-prio`.
+    pub map_prio: bool,
+    /// `--map-queue`.
+    pub map_queue: bool,
 }
 
 /// What `-m recent` does with its list.

@@ -2,7 +2,7 @@
 //!
 //! Follows: linux v6.12 `include/uapi/linux/netfilter/xt_*.h`, `netfilter_ipv4/ipt_*.h`, `netfilter_ipv6/ip6t_*.h`.
 
-use super::asks::Asks;
+use super::asks::{Asks, SetTarget};
 use super::rule::{AddrMatch, Family, Verdict};
 use penstock_model::Handle;
 
@@ -373,8 +373,23 @@ pub enum Target {
     Notrack(bool),
     /// `LOG`, `NFLOG`: the packet goes on as it is.
     Log(Plain),
+    /// `CT` with a zone, and its words.
+    Zone(Plain, ZoneOf),
+    /// `SET`, and its words.
+    Set(Plain, Box<SetTarget>),
     /// One that nothing is done with.
     Plain(Plain),
+}
+
+/// The zone in which a packet's connection is looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ZoneOf {
+    /// `--zone N`.
+    Number(u16),
+    /// `--zone mark`: the packet's mark.
+    Mark,
+    /// `--notrack`: it has none.
+    Untracked,
 }
 
 /// What a target changes.
@@ -478,7 +493,9 @@ impl Target {
             Target::Reject(_) => "REJECT",
             Target::Notrack(true) => "NOTRACK",
             Target::Notrack(false) => "CT",
-            Target::Log(plain) | Target::Plain(plain) => &plain.name,
+            Target::Log(plain) | Target::Plain(plain) | Target::Set(plain, _) | Target::Zone(plain, _) => {
+                &plain.name
+            }
         }
     }
 }

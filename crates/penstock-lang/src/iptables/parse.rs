@@ -408,6 +408,9 @@ impl Parser<'_> {
             };
             return self.fail(here, message, "take one off");
         }
+        if seen_before && matches!(opt.id, "match-set" | "add-set" | "del-set" | "map-set") {
+            return self.fail(here, format!("--{} can be specified only once", opt.id), "take one off");
+        }
         if seen_before && !self.old() {
             let message = format!("{name}: option \"--{}\" can only be used once.\n", opt.id);
             return self.fail(here, message, "take one off");
@@ -427,6 +430,15 @@ impl Parser<'_> {
             let message = format!("{name}: option \"--{}\" cannot be inverted.\n", opt.id);
             return self.fail(here, message, "take the ! off");
         }
+        if matches!(opt.id, "match-set" | "add-set" | "del-set" | "map-set") {
+            match self.optional() {
+                Some(dirs) => text = format!("{text} {dirs}"),
+                None => {
+                    let message = format!("--{} requires two args.", opt.id);
+                    return self.fail(here, message, "the set's name, and src, dst or a list of them");
+                }
+            }
+        }
         if opt.name == "tcp-flags" {
             match self.optional() {
                 Some(comp) => text = format!("{text} {comp}"),
@@ -439,7 +451,8 @@ impl Parser<'_> {
             Ok(value) => value,
             Err((message, help)) => return self.fail(word, message, &help),
         };
-        let given = ParsedOption { id: opt.id, value, text, invert };
+        let old_word = opt.name != opt.id;
+        let given = ParsedOption { id: opt.id, value, text, invert, old_word };
         let read = match loaded.is_target {
             true => targets::find(name, head.family).map(|e| e.read),
             false => matches::find(name, head.family).map(|e| e.read),
@@ -498,6 +511,9 @@ impl Parser<'_> {
 /// What some options have the program say although nothing is wrong.
 fn warning(extension: &str, given: &ParsedOption, family: Family) -> String {
     match (extension, given.id) {
+        ("set", "match-set") if given.old_word => {
+            "--set option deprecated, please use --match-set\n".to_owned()
+        }
         ("NFLOG", "nflog-range") => {
             "warn: --nflog-range has never worked and is no longer supported, please use --nflog-size instead\n"
                 .to_owned()

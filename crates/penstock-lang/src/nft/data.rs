@@ -75,6 +75,12 @@ pub enum Type {
     Dscp,
     /// `ct_state`.
     CtState,
+    /// `ct_status`.
+    CtStatus,
+    /// `fib_addrtype`.
+    FibType,
+    /// `boolean`: `exists` or `missing`.
+    Boolean,
     /// `ct_dir`.
     CtDir,
     /// `ct_id`.
@@ -83,6 +89,10 @@ pub enum Type {
     Icmp,
     /// `icmpv6_type`.
     Icmp6,
+    /// `icmp_code`.
+    IcmpCode,
+    /// `icmpv6_code`.
+    Icmp6Code,
     /// `tcp_flag`.
     TcpFlag,
     /// `uid`.
@@ -132,6 +142,13 @@ pub enum Expr {
         /// The first number.
         offset: u32,
     },
+    /// `fib saddr . iif oif`: what the routes say of an address.
+    Fib {
+        /// What it goes by: bits of [`fib`].
+        by: u8,
+        /// What it answers.
+        result: FibResult,
+    },
     /// A number, of the type beside it.
     Value(u128, Type),
     /// A name of devices; `ppp*` for all that begin so.
@@ -152,6 +169,36 @@ pub enum Expr {
     Map(Box<Expr>, Box<Expr>),
     /// `A . B`.
     Concat(Vec<Expr>),
+}
+
+/// What `fib` answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FibResult {
+    /// `type`: the address's kind.
+    Type,
+    /// `oif`: the route's device.
+    Oif,
+    /// `oifname`.
+    Oifname,
+    /// `oif exists`, `oif missing`: whether there is such a route.
+    Present,
+}
+
+/// What `fib` goes by, as bits.
+pub mod fib {
+    /// `saddr`.
+    pub const SADDR: u8 = 1;
+    /// `daddr`.
+    pub const DADDR: u8 = 2;
+    /// `mark`.
+    pub const MARK: u8 = 4;
+    /// `iif`.
+    pub const IIF: u8 = 8;
+    /// `oif`.
+    pub const OIF: u8 = 16;
+    /// Their words, in the order they are written back.
+    pub const WORDS: [(&str, u8); 5] =
+        [("saddr", SADDR), ("daddr", DADDR), ("mark", MARK), ("iif", IIF), ("oif", OIF)];
 }
 
 /// Arithmetic of bits.

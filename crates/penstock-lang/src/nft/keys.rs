@@ -2,7 +2,7 @@
 //!
 //! Follows: nftables 1.0.6 `meta.c` `meta_templates`, `ct.c` `ct_templates`, `proto.c`.
 
-use super::data::{Expr, Type};
+use super::data::{Expr, FibResult, Type};
 
 /// Keys of `meta` and what they are. Those behind the blank line can only be looked at.
 pub(super) const META: &[(&str, Type)] = &[
@@ -32,6 +32,8 @@ pub(super) const BARE: [&str; 10] =
 
 pub(super) const CT: &[(&str, Type)] = &[
     ("state", Type::CtState),
+    ("status", Type::CtStatus),
+    ("zone", Type::Integer(16)),
     ("mark", Type::Mark),
     ("direction", Type::CtDir),
     ("id", Type::CtId),
@@ -82,9 +84,9 @@ pub(super) const FIELDS: &[(&str, &str, Type)] = &[
     ("th", "sport", Type::Service),
     ("th", "dport", Type::Service),
     ("icmp", "type", Type::Icmp),
-    ("icmp", "code", Type::Integer(8)),
+    ("icmp", "code", Type::IcmpCode),
     ("icmpv6", "type", Type::Icmp6),
-    ("icmpv6", "code", Type::Integer(8)),
+    ("icmpv6", "code", Type::Icmp6Code),
 ];
 
 /// The type of an expression.
@@ -93,6 +95,11 @@ pub fn types(e: &Expr) -> Vec<Type> {
     match e {
         Expr::Meta(key) => vec![of(META, key).unwrap_or(Type::Integer(32))],
         Expr::Ct(key, _) => vec![of(CT, key).unwrap_or(Type::Integer(32))],
+        Expr::Fib { result, .. } => vec![match result {
+            FibResult::Type => Type::FibType,
+            FibResult::Oif | FibResult::Oifname => Type::Ifname,
+            FibResult::Present => Type::Boolean,
+        }],
         Expr::Field(header, field) => {
             let found = FIELDS.iter().find(|f| f.0 == *header && f.1 == *field);
             vec![found.map_or(Type::Integer(32), |f| f.2)]
@@ -116,7 +123,7 @@ pub fn types(e: &Expr) -> Vec<Type> {
 /// The type of what is looked at in an expression, if anything is.
 pub(super) fn source_type(e: &Expr) -> Option<Type> {
     match e {
-        Expr::Meta(_) | Expr::Ct(..) | Expr::Field(..) => types(e).first().copied(),
+        Expr::Meta(_) | Expr::Ct(..) | Expr::Field(..) | Expr::Fib { .. } => types(e).first().copied(),
         Expr::Op(_, a, _) => source_type(a),
         _ => None,
     }

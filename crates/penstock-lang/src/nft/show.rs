@@ -3,7 +3,7 @@
 //! Follows: nftables 1.0.6 `rule.c` `do_list_*`, `set_print_declaration`, `prio2str`; `expression.c` `calculate_delim`.
 
 use super::Options;
-use super::data::{Base, Compare, Data, Expr, Family, Limit, Rule, Set, Statement, Type};
+use super::data::{Base, Compare, Data, Expr, Family, FibResult, Limit, Rule, Set, Statement, Type, fib};
 use super::dynamic::{Dynset, Object, Quota};
 use super::time;
 use super::value::verdict_text;
@@ -374,6 +374,15 @@ pub fn expr(e: &Expr, o: &Options) -> String {
             format!("ct {} {key}", if *reply { "reply" } else { "original" })
         }
         Expr::Field(header, field) => format!("{header} {field}"),
+        Expr::Fib { by, result } => {
+            let words: Vec<&str> = fib::WORDS.iter().filter(|w| by & w.1 != 0).map(|w| w.0).collect();
+            let result = match result {
+                FibResult::Type => "type",
+                FibResult::Oif | FibResult::Present => "oif",
+                FibResult::Oifname => "oifname",
+            };
+            format!("fib {} {result}", words.join(" . "))
+        }
         Expr::Numgen { random, modulus, offset } => {
             let mode = if *random { "random" } else { "inc" };
             let tail = if *offset == 0 { String::new() } else { format!(" offset {offset}") };

@@ -3,7 +3,7 @@
 //! Follows: nftables 1.0.6 `parser_bison.y` `rule`, `evaluate.c` `stmt_evaluate`, `proto_ctx_update`.
 
 use super::cursor::{Parsed, Parser};
-use super::data::{Compare, Expr, Family, Op, Raw, Rule, Statement, Type, Verdict};
+use super::data::{Compare, Expr, Family, FibResult, Op, Raw, Rule, Statement, Type, Verdict, fib};
 use super::keys::{BARE, CT, FIELDS, META, META_KEYS, source_type, types};
 use super::lex::Token;
 use super::value::{anonymous, elements, place, resolve};
@@ -140,6 +140,11 @@ impl Parser {
             let list = elements(&self.elements()?, &key, Some(Type::Verdict))?;
             return Ok(Statement::Vmap(left, Expr::Set(anonymous(&key, Some(Type::Verdict), list))));
         }
+        if let Expr::Fib { by, result: FibResult::Oif } = left
+            && (self.is_word("exists") || self.is_word("missing"))
+        {
+            left = Expr::Fib { by, result: FibResult::Present };
+        }
         let key = types(&left);
         while let Some(op) = self.operator() {
             let right = self.value()?;
@@ -150,6 +155,13 @@ impl Parser {
         let raw = self.value_list(key.first().copied())?;
         let raw_pos = place(&raw);
         let mut right = resolve(&raw, &key)?;
+        // Device 0: there is none.
+        if let (Expr::Fib { by, result: FibResult::Oif }, Expr::Name(name)) = (&left, &right)
+            && name == "0"
+        {
+            (left, right) =
+                (Expr::Fib { by: *by, result: FibResult::Oif }, Expr::Value(0, Type::Integer(32)));
+        }
         if let (Expr::Op(Op::And, inner, mask), Expr::Flags(v, None, ty)) = (&left, &right)
             && let Expr::Flags(m, None, _) = mask.as_ref()
             && ty.is_flags()
@@ -170,7 +182,10 @@ impl Parser {
     fn set_statement(&mut self, left: Expr, family: Family, known: &mut Known) -> Parsed<Statement> {
         let settable = match &left {
             Expr::Meta(key) => ["mark", "priority", "pkttype", "nftrace"].contains(key),
-            Expr::Ct(key, _) => *key == "mark",
+            Expr::Ct("zone", Some(_)) => {
+                return Err(super::unread::not_simulated("ct original zone set", self.pos()));
+            }
+            Expr::Ct(key, _) => *key == "mark" || *key == "zone",
             Expr::Field(..) => true,
             _ => false,
         };
@@ -246,6 +261,7 @@ impl Parser {
                 }
             }
             "numgen" | "jhash" | "symhash" => self.generated(&word, family, known),
+            "fib" if matches!(self.peek_after(), Token::Word(_)) => self.fib(),
             header if FIELDS.iter().any(|f| f.0 == header) => {
                 self.next();
                 let end = self.pos();
@@ -268,6 +284,40 @@ impl Parser {
                 "No symbol type information",
                 "this word begins no statement that is understood here",
             )),
+        }
+    }
+
+    /// `fib saddr . iif oif`.
+    fn fib(&mut self) -> Parsed<Expr> {
+        let start = self.pos();
+        self.next();
+        let mut by = 0;
+        loop {
+            let Token::Word(word) = self.peek().clone() else { return self.unexpected("") };
+            let Some((_, bit)) = fib::WORDS.iter().find(|w| w.0 == word) else {
+                return self.unexpected("saddr or daddr or mark or iif or oif");
+            };
+            by |= bit;
+            self.next();
+            if !self.take_sign(".") {
+                break;
+            }
+        }
+        let end = self.pos();
+        let result = match self.peek() {
+            Token::Word(w) if w == "type" => FibResult::Type,
+            Token::Word(w) if w == "oif" => FibResult::Oif,
+            Token::Word(w) if w == "oifname" => FibResult::Oifname,
+            _ => return self.unexpected("oif or oifname or type"),
+        };
+        self.next();
+        let both = fib::SADDR | fib::DADDR;
+        let refuse =
+            |message: &str| Err(Fault::new(start.to(end), message, "fib saddr . iif oif missing drop"));
+        match by & both {
+            0 => refuse("fib: need either saddr or daddr"),
+            given if given == both => refuse("fib: saddr and daddr are mutually exclusive"),
+            _ => Ok(Expr::Fib { by, result }),
         }
     }
 
@@ -374,7 +424,7 @@ impl Parser {
             p.expand()?;
             let pos = p.pos();
             if let Token::Word(w) = p.peek()
-                && matches!(w.as_str(), "fib" | "socket" | "osf")
+                && matches!(w.as_str(), "socket" | "osf")
                 && matches!(p.peek_after(), Token::Word(_))
             {
                 return Err(super::unread::not_simulated(w, pos));

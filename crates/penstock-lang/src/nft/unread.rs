@@ -36,7 +36,6 @@ const ALONE: &[&str] = &[
     "gre",
     "geneve",
     "vxlan",
-    "fib",
     "offload",
     "flowtable",
     "secmark",
@@ -86,10 +85,8 @@ const PAIRS: &[(&str, &[&str])] = &[
     (
         "ct",
         &[
-            "status",
             "expiration",
             "helper",
-            "zone",
             "label",
             "original",
             "reply",
@@ -170,7 +167,7 @@ mod tests {
             |rule: &str| super::super::parse(&format!("add rule inet t c {rule}")).unwrap_err().message;
         for (rule, what) in [
             ("meta cgroup 5 accept", "meta cgroup"),
-            ("ct status assured accept", "ct status"),
+            ("ct expiration 5s accept", "ct expiration"),
             ("ct original ip saddr 1.2.3.4 accept", "ct original"),
             ("ip option lsrr exists drop", "ip option"),
             ("tproxy to :1", "tproxy"),

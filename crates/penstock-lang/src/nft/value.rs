@@ -15,6 +15,27 @@ const DSCP: &[(&str, u128)] = &[
 ];
 const CT_STATE: &[(&str, u128)] =
     &[("invalid", 1), ("new", 8), ("established", 2), ("related", 4), ("untracked", 64)];
+const CT_STATUS: &[(&str, u128)] = &[
+    ("expected", 1),
+    ("seen-reply", 2),
+    ("assured", 4),
+    ("confirmed", 8),
+    ("snat", 16),
+    ("dnat", 32),
+    ("dying", 512),
+];
+/// `RTN_…`.
+const FIB_TYPE: &[(&str, u128)] = &[
+    ("unspec", 0),
+    ("unicast", 1),
+    ("local", 2),
+    ("broadcast", 3),
+    ("anycast", 4),
+    ("multicast", 5),
+    ("blackhole", 6),
+    ("unreachable", 7),
+    ("prohibit", 8),
+];
 const TCP_FLAG: &[(&str, u128)] =
     &[("fin", 1), ("syn", 2), ("rst", 4), ("psh", 8), ("ack", 16), ("urg", 32), ("ecn", 64), ("cwr", 128)];
 #[rustfmt::skip]
@@ -28,8 +49,18 @@ const ICMP: &[(&str, u128)] = &[
 const ICMP6: &[(&str, u128)] = &[
     ("destination-unreachable", 1), ("packet-too-big", 2), ("time-exceeded", 3), ("parameter-problem", 4),
     ("echo-request", 128), ("echo-reply", 129), ("mld-listener-query", 130), ("mld-listener-report", 131),
-    ("mld-listener-done", 132), ("nd-router-solicit", 133), ("nd-router-advert", 134),
-    ("nd-neighbor-solicit", 135), ("nd-neighbor-advert", 136), ("nd-redirect", 137),
+    ("mld-listener-done", 132), ("mld-listener-reduction", 132), ("nd-router-solicit", 133), ("nd-router-advert", 134),
+    ("nd-neighbor-solicit", 135), ("nd-neighbor-advert", 136), ("nd-redirect", 137), ("router-renumbering", 138),
+    ("ind-neighbor-solicit", 141), ("ind-neighbor-advert", 142), ("mld2-listener-report", 143),
+];
+#[rustfmt::skip]
+const ICMP_CODE: &[(&str, u128)] = &[
+    ("net-unreachable", 0), ("host-unreachable", 1), ("prot-unreachable", 2), ("port-unreachable", 3), ("net-prohibited", 9),
+    ("host-prohibited", 10), ("admin-prohibited", 13), ("frag-needed", 4),
+];
+#[rustfmt::skip]
+const ICMP6_CODE: &[(&str, u128)] = &[
+    ("no-route", 0), ("admin-prohibited", 1), ("addr-unreachable", 3), ("port-unreachable", 4), ("policy-fail", 5), ("reject-route", 6),
 ];
 const PROTOCOL: &[(&str, u128)] = &[
     ("tcp", 6),
@@ -73,10 +104,15 @@ impl Type {
             Type::Ipv6 => "ipv6_addr",
             Type::Dscp => "dscp",
             Type::CtState => "ct_state",
+            Type::CtStatus => "ct_status",
+            Type::FibType => "fib_addrtype",
+            Type::Boolean => "boolean",
             Type::CtDir => "ct_dir",
             Type::CtId => "ct_id",
             Type::Icmp => "icmp_type",
             Type::Icmp6 => "icmpv6_type",
+            Type::IcmpCode => "icmp_code",
+            Type::Icmp6Code => "icmpv6_code",
             Type::TcpFlag => "tcp_flag",
             Type::Uid => "uid",
             Type::Gid => "gid",
@@ -90,7 +126,7 @@ impl Type {
     }
     /// The type of this name.
     pub fn named(name: &str) -> Option<Type> {
-        const ALL: [Type; 21] = [
+        const ALL: [Type; 26] = [
             Type::Mark,
             Type::Classid,
             Type::Ifname,
@@ -100,10 +136,15 @@ impl Type {
             Type::Ipv6,
             Type::Dscp,
             Type::CtState,
+            Type::CtStatus,
+            Type::FibType,
+            Type::Boolean,
             Type::CtDir,
             Type::CtId,
             Type::Icmp,
             Type::Icmp6,
+            Type::IcmpCode,
+            Type::Icmp6Code,
             Type::TcpFlag,
             Type::Uid,
             Type::Gid,
@@ -127,10 +168,15 @@ impl Type {
             Type::Ipv6 => "IPv6 address",
             Type::Dscp => "Differentiated Services Code Point",
             Type::CtState => "conntrack state",
+            Type::CtStatus => "conntrack status",
+            Type::FibType => "fib address type",
+            Type::Boolean => "boolean type",
             Type::CtDir => "conntrack direction",
             Type::CtId => "conntrack id",
             Type::Icmp => "ICMP type",
             Type::Icmp6 => "ICMPv6 type",
+            Type::IcmpCode => "icmp code",
+            Type::Icmp6Code => "icmpv6 code",
             Type::TcpFlag => "TCP flag",
             Type::Uid => "user ID",
             Type::Gid => "group ID",
@@ -145,9 +191,16 @@ impl Type {
     /// Bits.
     pub fn bits(self) -> u32 {
         match self {
-            Type::Mark | Type::Classid | Type::Ipv4 | Type::CtState | Type::CtId | Type::Uid | Type::Gid => {
-                32
-            }
+            Type::Mark
+            | Type::Classid
+            | Type::Ipv4
+            | Type::CtState
+            | Type::CtStatus
+            | Type::FibType
+            | Type::CtId
+            | Type::Uid
+            | Type::Gid => 32,
+            Type::Boolean => 1,
             Type::Ifname | Type::Ipv6 => 128,
             Type::Service | Type::EtherType => 16,
             Type::EtherAddr => 48,
@@ -156,6 +209,8 @@ impl Type {
             | Type::CtDir
             | Type::Icmp
             | Type::Icmp6
+            | Type::IcmpCode
+            | Type::Icmp6Code
             | Type::TcpFlag
             | Type::NfProto
             | Type::PktType => 8,
@@ -167,9 +222,14 @@ impl Type {
         match self {
             Type::Dscp => DSCP,
             Type::CtState => CT_STATE,
+            Type::CtStatus => CT_STATUS,
+            Type::FibType => FIB_TYPE,
+            Type::Boolean => &[("exists", 1), ("missing", 0)],
             Type::CtDir => &[("original", 0), ("reply", 1)],
             Type::Icmp => ICMP,
             Type::Icmp6 => ICMP6,
+            Type::IcmpCode => ICMP_CODE,
+            Type::Icmp6Code => ICMP6_CODE,
             Type::TcpFlag => TCP_FLAG,
             Type::NfProto => &[("ipv4", 2), ("ipv6", 10)],
             Type::EtherType => ETHER,
@@ -180,7 +240,7 @@ impl Type {
     }
     /// Whether several values are joined with commas.
     pub fn is_flags(self) -> bool {
-        matches!(self, Type::CtState | Type::TcpFlag)
+        matches!(self, Type::CtState | Type::CtStatus | Type::TcpFlag)
     }
     /// The greatest value.
     pub fn most(self) -> u128 {
@@ -200,7 +260,7 @@ impl Type {
             | Type::Gid
             | Type::CtId
             | Type::CtDir => 5,
-            Type::Ipv4 | Type::CtState | Type::PktType => 2,
+            Type::Ipv4 | Type::CtState | Type::CtStatus | Type::PktType => 2,
             _ => 1,
         }
     }
@@ -217,7 +277,7 @@ impl Type {
             Type::Ipv4 => Ipv4Addr::from(value as u32).to_string(),
             Type::Ipv6 => Ipv6Addr::from(value).to_string(),
             Type::Dscp => format!("0x{value:02x}"),
-            Type::CtState | Type::TcpFlag => format!("0x{value:x}"),
+            Type::CtState | Type::CtStatus | Type::TcpFlag => format!("0x{value:x}"),
             Type::EtherType => format!("0x{value:04x}"),
             Type::EtherAddr => {
                 let bytes = (value as u64).to_be_bytes();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sock::Owing;
-use penstock_tcp::EcnField;
+use penstock_tcp::{EcnField, Error};
 
 /// The segments of a super-packet reached the sink.
 #[cold]
@@ -260,7 +260,8 @@ impl Net {
                     && let Kind::Tcp(t) = &mut self.sockets[sock].kind
                     && unreachable
                 {
-                    t.end.unreachable(now);
+                    let port = matches!((six, icmp.code), (false, 3) | (true, 4));
+                    t.end.refused_by(now, if port { Error::Refused } else { Error::Unreachable });
                     self.pump(sock);
                 }
             }

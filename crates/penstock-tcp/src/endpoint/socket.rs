@@ -246,9 +246,15 @@ impl Endpoint {
     /// The host knows that the peer cannot be reached (no route, ARP failed, an ICMP error). Only a connection that is
     /// being opened minds.
     pub fn unreachable(&mut self, now: Time) {
+        self.refused_by(now, Error::Unreachable);
+    }
+
+    /// The same with another error: [`Error::Refused`] where ICMP says that the port cannot be reached.
+    //= linux v6.12 net/ipv4/tcp_ipv4.c tcp_v4_err
+    pub fn refused_by(&mut self, now: Time, error: Error) {
         self.touch(now);
         if self.state == State::SynSent {
-            self.done(Some(Error::Unreachable));
+            self.done(Some(error));
         }
     }
 

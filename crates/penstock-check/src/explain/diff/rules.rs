@@ -60,7 +60,7 @@ fn known(rule: &Rule) -> bool {
             matches!(edit, Edit::Mark { .. } | Edit::Tos { .. } | Edit::Dscp(_) | Edit::Classify(_))
         }
         Target::Plain(plain) => matches!(plain.name.as_str(), "MASQUERADE" | "SNAT"),
-        Target::Notrack(_) => false,
+        Target::Notrack(_) | Target::Set(..) | Target::Zone(..) => false,
         Target::None
         | Target::Verdict(_)
         | Target::Return

@@ -406,6 +406,7 @@ impl Netfilter {
             hashes.keep(family, |name| names.iter().any(|n| n == name));
         }
         self.keep_recents();
+        self.bind_sets(family, table);
     }
 }
 

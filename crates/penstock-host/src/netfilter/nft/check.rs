@@ -1,7 +1,7 @@
 //! What the kernel refuses of a whole ruleset at the end of a call: chains in a circle, statements where they may not stand.
 
 use super::{Ruleset, TableState, targets};
-use penstock_lang::nft::{Command, Fault, Name, Pos, Statement};
+use penstock_lang::nft::{Command, Expr, Fault, FibResult, Name, Pos, Statement, fib};
 
 /// Chains within chains (`NFT_JUMP_STACK_SIZE`).
 const DEPTH: usize = 16;
@@ -39,6 +39,17 @@ impl Ruleset {
     }
 }
 
+/// Where `fib` may stand (`nft_fib_validate`); none: the expression asks for no routes.
+fn fib_hooks(e: &Expr) -> Option<&'static [&'static str]> {
+    let Expr::Fib { by, result } = e else { return None };
+    Some(match (result, by & fib::IIF != 0, by & fib::OIF != 0) {
+        (FibResult::Type, true, _) => &["prerouting", "input", "forward"],
+        (FibResult::Type, _, true) => &["output", "postrouting", "forward"],
+        (FibResult::Type, ..) => &["prerouting", "input", "forward", "output", "postrouting"],
+        _ => &["prerouting", "input", "forward"],
+    })
+}
+
 impl TableState {
     fn check(&self, _: &Name, pos: Pos) -> Result<(), Fault> {
         for chain in self.chains.iter().filter(|c| c.base.is_some()) {
@@ -70,6 +81,9 @@ impl TableState {
                                 "snat" => matches!(hook, "postrouting" | "input"),
                                 _ => matches!(hook, "prerouting" | "output"),
                             }
+                    }
+                    Statement::Match(left, ..) | Statement::Vmap(left, _) if fib_hooks(left).is_some() => {
+                        fib_hooks(left).is_none_or(|hooks| hooks.contains(&hook))
                     }
                     Statement::Other(text) if text.contains("rt mtu") => {
                         ["forward", "output", "postrouting"].contains(&hook)

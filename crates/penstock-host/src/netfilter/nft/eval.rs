@@ -3,6 +3,7 @@
 use super::super::Fate;
 use super::super::asks::{Origin, ROOT};
 use super::super::eval::{Ip, Way, packet_type, ports, set_tos, set_ttl};
+use super::super::fib;
 use super::super::mss::Mss;
 use super::super::nat::Nat;
 use super::super::state::Memory;
@@ -11,7 +12,7 @@ use super::live::Seen;
 use super::state::passes;
 use super::{Ruleset, TableState, generated};
 use penstock_lang::iptables::extension::state;
-use penstock_lang::nft::{Compare, Data, Expr, Op, Statement, Verdict, types};
+use penstock_lang::nft::{Compare, Data, Expr, FibResult, Op, Statement, Verdict, types};
 use penstock_packet::{L3, L4, Skb};
 
 /// Chains within chains (`NFT_JUMP_STACK_SIZE`).
@@ -171,6 +172,16 @@ impl TableState {
             Expr::Meta("random") => number(way.dice.0.next_u32().into()),
             Expr::Meta(key) => meta(key, skb, way).map(|s| vec![s]),
             Expr::Ct(key, reply) => number(ct(key, *reply, skb, way)?),
+            Expr::Fib { by, result: FibResult::Type } => number(fib::addr_type(*by, skb, way).into()),
+            Expr::Fib { by, result } => {
+                let ifindex = fib::oif(*by, skb, way)?;
+                let name = || way.devices.ports.and_then(|p| p.devices.get(ifindex)).map(|d| d.name.clone());
+                match result {
+                    FibResult::Present => number((ifindex != 0).into()),
+                    _ if ifindex == 0 => number(0),
+                    _ => Some(vec![Seen::Name(name()?)]),
+                }
+            }
             Expr::Field(header, field) => number(header_field(header, field, skb)?),
             Expr::Numgen { random: true, modulus, offset } => {
                 number(u128::from(way.dice.0.next_u32() % modulus + offset))
@@ -298,6 +309,9 @@ fn ct(key: &str, reply: Option<bool>, skb: &Skb, way: &mut Way<'_>) -> Option<u1
             _ => 64,
         });
     }
+    if key == "zone" && known.id.is_none() {
+        return Some(skb.rare().ct_zone.into());
+    }
     let c = way.tracking.get(known.id)?;
     let of = |counts: [u64; 2]| match reply {
         Some(reply) => u128::from(counts[usize::from(reply)]),
@@ -306,6 +320,8 @@ fn ct(key: &str, reply: Option<bool>, skb: &Skb, way: &mut Way<'_>) -> Option<u1
     let o = c.tuples[usize::from(reply.unwrap_or(known.reply))];
     Some(match key {
         "mark" => c.mark.into(),
+        "status" => c.status.into(),
+        "zone" => o.zone.into(),
         "direction" => u128::from(known.reply),
         "id" => generated::connection(&c.tuples[0], known.id.unwrap_or(0)).into(),
         "l3proto" => {
@@ -403,6 +419,8 @@ fn put(left: &Expr, n: u128, skb: &mut Skb, way: &mut Way<'_>) {
                 c.mark = n as u32;
             }
         }
+        // A template's: what already has a connection keeps it.
+        Expr::Ct("zone", None) if skb.rare().ct.is_none() => skb.rare_mut().ct_zone = n as u16,
         Expr::Field("ip", "dscp") if matches!(skb.l3, L3::Ipv4(_)) => {
             set_tos(skb, |t| t & 3 | (n as u8) << 2)
         }

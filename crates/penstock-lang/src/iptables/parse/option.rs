@@ -102,6 +102,8 @@ pub(super) struct ParsedOption {
     pub value: Value,
     pub text: String,
     pub invert: bool,
+    /// It was given by another of its names.
+    pub old_word: bool,
 }
 
 /// A fault: the program's words and our advice.

@@ -67,8 +67,14 @@ pub(super) fn show(t: &Target, style: Style) -> Option<String> {
         Target::Reject(at) => format!("reject-with {}", reject_name(*at, style.family)),
         Target::Notrack(true) => "NOTRACK".to_owned(),
         Target::Notrack(false) => "CT notrack".to_owned(),
-        Target::Log(plain) | Target::Plain(plain) if numeric => plain.numeric.clone(),
-        Target::Log(plain) | Target::Plain(plain) => plain.list.clone(),
+        Target::Log(plain) | Target::Plain(plain) | Target::Set(plain, _) | Target::Zone(plain, _)
+            if numeric =>
+        {
+            plain.numeric.clone()
+        }
+        Target::Log(plain) | Target::Plain(plain) | Target::Set(plain, _) | Target::Zone(plain, _) => {
+            plain.list.clone()
+        }
         Target::None | Target::Verdict(_) | Target::Return | Target::Jump(_) | Target::Goto(_) => {
             return None;
         }
@@ -146,7 +152,9 @@ pub(super) fn save(out: &mut String, target: &Target, family: Family) {
         }
         Target::Reject(at) => write!(out, " --reject-with {}", reject_name(*at, family)),
         Target::Notrack(false) => write!(out, " --notrack"),
-        Target::Log(plain) | Target::Plain(plain) => write!(out, "{}", plain.save),
+        Target::Log(plain) | Target::Plain(plain) | Target::Set(plain, _) | Target::Zone(plain, _) => {
+            write!(out, "{}", plain.save)
+        }
         Target::Notrack(true)
         | Target::None
         | Target::Verdict(_)

@@ -6,6 +6,8 @@ mod pace;
 mod packet;
 mod ports;
 mod recent;
+mod route;
+pub(super) mod set;
 mod who;
 
 use super::option::{Fault, Opt, ParsedOption, Seen};
@@ -67,13 +69,15 @@ impl<T> Ext<T> {
     }
 }
 
-const TABLES: [&[Ext<Match>]; 7] = [
+const TABLES: [&[Ext<Match>]; 9] = [
     conn::MATCHES,
     data::MATCHES,
     pace::MATCHES,
     packet::MATCHES,
     ports::MATCHES,
     recent::MATCHES,
+    route::MATCHES,
+    set::MATCHES,
     who::MATCHES,
 ];
 

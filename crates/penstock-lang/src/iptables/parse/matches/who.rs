@@ -1,4 +1,4 @@
-//! Whose packet it is, and where it comes from: `owner`, `cpu`, `mac`, `iprange`, `addrtype`, `physdev`, `set`.
+//! Whose packet it is, and where it comes from: `owner`, `cpu`, `mac`, `iprange`, `addrtype`, `physdev`.
 
 use super::super::option::{Fault, Kind, Opt, ParsedOption, Seen, Value, fault, number_prefix, opt};
 use super::{Ext, Head, ext};
@@ -35,23 +35,7 @@ pub(super) const MATCHES: &[Ext<Match>] = &[
         true => fault("PHYSDEV: no physdev option specified", "e.g. --physdev-in eth0"),
         false => Ok(()),
     }),
-    ext("set", SET, |_, _| Match::Comment(String::new()))
-        .reads(|given, _| {
-            let name = given.text.split(' ').next().unwrap_or("");
-            fault(
-                format!("Set {name} doesn't exist.\n"),
-                "there are no ipsets on this machine: write one rule for each address, or -m iprange",
-            )
-        })
-        .checks(|_, _| {
-            fault(
-                "You must specify `--match-set' with proper arguments",
-                "there are no ipsets on this machine",
-            )
-        }),
 ];
-
-const SET: &[Opt] = &[opt("match-set", Kind::Text(0, 0)).inv()];
 
 const ADDRTYPE: &[Opt] = &[
     opt("src-type", Kind::Text(0, 0)).inv(),

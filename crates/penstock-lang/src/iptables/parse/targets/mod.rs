@@ -4,11 +4,13 @@ mod header;
 mod mark;
 mod nat;
 mod other;
+mod set;
 
 use super::matches::Ext;
 use super::{Family, Target};
 
-const TABLES: [&[Ext<Target>]; 4] = [header::TARGETS, mark::TARGETS, nat::TARGETS, other::TARGETS];
+const TABLES: [&[Ext<Target>]; 5] =
+    [header::TARGETS, mark::TARGETS, nat::TARGETS, other::TARGETS, set::TARGETS];
 
 /// Verdicts: names without options.
 pub(super) const STANDARD: [&str; 4] = ["ACCEPT", "DROP", "RETURN", "QUEUE"];

@@ -4,7 +4,7 @@ use super::super::matches::{Ext, Head, ext};
 use super::super::option::{Fault, Kind, Opt, ParsedOption, Seen, Value, fault, number, opt};
 use super::super::save_string;
 use super::Target;
-use crate::iptables::{Plain, reject_names};
+use crate::iptables::{Plain, ZoneOf, reject_names};
 use std::fmt::Write;
 
 pub(super) const TARGETS: &[Ext<Target>] = &[
@@ -18,6 +18,11 @@ pub(super) const TARGETS: &[Ext<Target>] = &[
             true => Ok(()),
             false => fault(format!("Bad action type value \"{}\"", given.text), "accept, drop or reject"),
         }
+    }),
+    // Packets here have right sums at all times.
+    ext("CHECKSUM", &[opt("checksum-fill", Kind::None).must()], |_, _| {
+        let (save, list) = (" --checksum-fill".to_owned(), "CHECKSUM fill".to_owned());
+        Target::Log(Plain { name: "CHECKSUM".to_owned(), save, numeric: list.clone(), list })
     }),
     ext("CT", CT, ct).reads(read_ct),
     ext("LOG", LOG, log).reads(no_newlines),
@@ -219,6 +224,8 @@ fn ct(seen: &Seen, _: &Head) -> Target {
     if seen.0.len() == 1 && seen.has("notrack") {
         return Target::Notrack(false);
     }
+    // The last of these counts.
+    let zone = seen.0.iter().rev().find(|g| ["zone", "zone-orig", "zone-reply"].contains(&g.id));
     let text = |pre: &str| {
         let mut out = String::new();
         if seen.has("notrack") {
@@ -236,7 +243,6 @@ fn ct(seen: &Seen, _: &Head) -> Target {
                 let _ = write!(out, " {pre}{id} {}", names.join(","));
             }
         }
-        let zone = ["zone", "zone-orig", "zone-reply"].iter().find_map(|id| seen.find(id));
         if let Some(g) = zone {
             match number(&g.text) {
                 Some(0) => {}
@@ -251,5 +257,17 @@ fn ct(seen: &Seen, _: &Head) -> Target {
         out
     };
     let list = format!("CT{}", text(""));
-    Target::Plain(Plain { name: "CT".to_owned(), save: text("--"), numeric: list.clone(), list })
+    let words = Plain { name: "CT".to_owned(), save: text("--"), numeric: list.clone(), list };
+    let directed = zone.is_some_and(|g| g.id != "zone");
+    let more = ["helper", "timeout"].iter().any(|id| seen.find(id).is_some_and(|g| !g.text.is_empty()));
+    if directed || more {
+        return Target::Plain(words);
+    }
+    // What is told of connections has no listener.
+    let zone = match zone.map(|g| number(&g.text)) {
+        Some(None) => ZoneOf::Mark,
+        Some(Some(n)) => ZoneOf::Number(n as u16),
+        None => ZoneOf::Number(0),
+    };
+    Target::Zone(words, if seen.has("notrack") { ZoneOf::Untracked } else { zone })
 }

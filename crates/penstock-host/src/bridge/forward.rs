@@ -1,0 +1,241 @@
+//! A frame's way through a bridge: in by a port, on to others, up to the bridge itself; out from the bridge.
+//!
+//! Follows: linux v6.12 `net/bridge/br_input.c` `br_handle_frame`, `br_handle_frame_finish`, `br_pass_frame_up`; `br_forward.c` `br_forward`,
+//! `br_flood`, `should_deliver`; `br_device.c` `br_dev_xmit`; v2.6.35 the same files.
+//! Differs: no IGMP, no netfilter on frames: what asks for them is refused by name. Of several copies of a flooded frame the flow's own packet is
+//! the one that leaves last, by the oldest port.
+
+use super::Mac;
+use crate::path::MAX_DEPTH;
+use crate::{Host, HostCx, Timer};
+use penstock_model::Time;
+use penstock_packet::{Packet, Skb};
+use penstock_sched::Xmit;
+
+/// Whom a frame is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum To {
+    One,
+    Group,
+    All,
+}
+
+impl To {
+    fn of(mac: Mac) -> To {
+        match mac {
+            crate::arp::MAC_BROADCAST => To::All,
+            _ if mac[0] & 1 == 1 => To::Group,
+            _ => To::One,
+        }
+    }
+}
+
+impl Host {
+    /// `br_handle_frame`: a frame behind the ingress filters of a port. `Some`: it is for the port itself, as if there were no bridge.
+    #[cold]
+    pub(crate) fn bridge_receive(
+        &mut self,
+        ifindex: u32,
+        frame: Packet,
+        cx: &mut HostCx<'_>,
+    ) -> Option<Packet> {
+        let Some(bridge) = self.bridge_of(ifindex) else { return Some(frame) };
+        let (from, to) = frame.eth;
+        let promiscuous = self.devices[bridge].flags & crate::device::PROMISC != 0;
+        let Some(b) = self.devices[bridge].bridge.as_deref_mut() else { return Some(frame) };
+        if from == [0; 6] || from[0] & 1 == 1 {
+            return self.not_bridged(frame, "bad-source", cx);
+        }
+        if to[..5] == LINK_LOCAL && to[5] & 0xf0 == 0 && to[5] != 0 {
+            return match to[5] {
+                1 => self.not_bridged(frame, "pause", cx),
+                _ => Some(frame),
+            };
+        }
+        let (sends, learns) = b.state(ifindex, cx.now);
+        if !learns {
+            return self.not_bridged(frame, "port-disabled", cx);
+        }
+        let Some(port) = b.port(ifindex) else { return Some(frame) };
+        if port.set.learning {
+            b.learn(from, ifindex, cx.now);
+        }
+        if !sends {
+            return self.not_bridged(frame, "port-learning", cx);
+        }
+        let kind = To::of(to);
+        let up = promiscuous || kind != To::One;
+        let known = if kind == To::One { b.find(to, cx.now) } else { None };
+        let left = match known {
+            Some(entry) if entry.local => Some(frame),
+            Some(entry) => self.bridge_forward(bridge, entry.port, Some(ifindex), frame, up, cx),
+            None => self.bridge_flood(bridge, kind, Some(ifindex), frame, up, cx),
+        };
+        if let Some(frame) = left {
+            self.bridge_pass_up(bridge, ifindex, frame, cx);
+        }
+        None
+    }
+    fn not_bridged(&mut self, frame: Packet, reason: &'static str, cx: &mut HostCx<'_>) -> Option<Packet> {
+        self.discard(frame, "bridge", reason, cx);
+        None
+    }
+
+    /// `br_pass_frame_up`: the bridge has received a frame.
+    fn bridge_pass_up(&mut self, bridge: u32, port: u32, mut frame: Packet, cx: &mut HostCx<'_>) {
+        let to = frame.eth.1;
+        let ours = to[0] & 1 == 1 || to == self.devices[bridge].mac || to == self.devices[port].mac;
+        let told = frame.rare().ptype.is_some();
+        if to == self.devices[bridge].mac {
+            if told {
+                frame.rare_mut().ptype = None;
+            }
+        } else if !ours && !told {
+            frame.rare_mut().ptype = Some(crate::vlan::OTHERHOST);
+        }
+        let counters = &mut self.devices[bridge].counters;
+        counters.rx_packets += 1;
+        // The Ethernet header is off by then.
+        counters.rx_bytes += u64::from(frame.network_len());
+        frame.iif = bridge;
+        self.netif_receive(bridge, frame, cx);
+    }
+
+    /// A packet comes to a bridge from above: onto its qdisc, and what that lets go on to the ports. The answer is that of the bridge's own
+    /// qdisc, where it has one.
+    #[cold]
+    pub(crate) fn queue_on_bridge(&mut self, ifindex: u32, packet: Packet, cx: &mut HostCx<'_>) {
+        if let Some(answer) = self.queue_within(ifindex, packet, MAX_DEPTH, Host::bridge_run, cx) {
+            self.answer = answer;
+        }
+    }
+    /// `br_dev_xmit`: a bridge sends what its qdisc lets go, and comes again when that lets go more.
+    pub(crate) fn bridge_run(&mut self, ifindex: u32, cx: &mut HostCx<'_>) {
+        while let Some(mut packet) = self.dequeue(ifindex, cx) {
+            let Some(b) = self.devices.get_mut(ifindex).and_then(|d| d.bridge.as_deref_mut()) else {
+                self.discard(packet, "netif", "no-device", cx);
+                return;
+            };
+            if packet.is_noted() {
+                packet.rare_mut().nest = Default::default();
+            }
+            let to = packet.eth.1;
+            let kind = To::of(to);
+            let known = if kind == To::One { b.find(to, cx.now) } else { None };
+            let answer = std::mem::replace(&mut self.answer, Xmit::Success);
+            match known {
+                Some(entry) => self.bridge_forward(ifindex, entry.port, None, packet, false, cx),
+                None => self.bridge_flood(ifindex, kind, None, packet, false, cx),
+            };
+            self.answer = answer;
+        }
+        self.timers.retain(|timer| timer != Timer::Cardless(ifindex));
+        if let Some(at) = self.next_wakeup(ifindex) {
+            self.timers.insert(at.max(cx.now), Timer::Cardless(ifindex));
+        }
+    }
+
+    /// `br_forward`: to one port. `keep`: a copy goes, the frame comes back.
+    fn bridge_forward(
+        &mut self,
+        bridge: u32,
+        port: Option<u32>,
+        from: Option<u32>,
+        frame: Packet,
+        keep: bool,
+        cx: &mut HostCx<'_>,
+    ) -> Option<Packet> {
+        let target = port.filter(|&p| self.should_deliver(bridge, p, from, cx.now));
+        let Some(port) = target else {
+            if keep {
+                return Some(frame);
+            }
+            let same = port.is_some() && port == from;
+            return self.not_bridged(frame, if same { "same-port" } else { "no-port" }, cx);
+        };
+        if keep {
+            let copy = self.copy_of(&frame, cx);
+            self.bridge_xmit(port, copy, cx);
+            return Some(frame);
+        }
+        self.bridge_xmit(port, frame, cx);
+        None
+    }
+    /// `br_flood`: to all ports but that it came from.
+    fn bridge_flood(
+        &mut self,
+        bridge: u32,
+        kind: To,
+        from: Option<u32>,
+        mut frame: Packet,
+        keep: bool,
+        cx: &mut HostCx<'_>,
+    ) -> Option<Packet> {
+        let mut last = None;
+        //= linux v6.12 net/bridge/br_forward.c br_flood: br_tc_skb_miss_set
+        if kind != To::All {
+            frame.rare_mut().l2_miss = true;
+        }
+        let count = self.devices[bridge].bridge.as_ref().map_or(0, |b| b.ports.len());
+        for n in 0..count {
+            // What a copy sets off may change the ports.
+            let Some(port) = self.devices[bridge].bridge.as_ref().and_then(|b| b.ports.get(n)) else { break };
+            let wants = match kind {
+                To::One => port.set.flood,
+                To::Group => port.set.mcast_flood || from.is_none(),
+                To::All => port.set.bcast_flood || from.is_none(),
+            };
+            let ifindex = port.ifindex;
+            if !wants || !self.should_deliver(bridge, ifindex, from, cx.now) {
+                continue;
+            }
+            if let Some(before) = last.replace(ifindex) {
+                let copy = self.copy_of(&frame, cx);
+                self.bridge_xmit(before, copy, cx);
+            }
+        }
+        match last {
+            Some(port) if keep => {
+                let copy = self.copy_of(&frame, cx);
+                self.bridge_xmit(port, copy, cx);
+                Some(frame)
+            }
+            Some(port) => {
+                self.bridge_xmit(port, frame, cx);
+                None
+            }
+            None if keep => Some(frame),
+            None => self.not_bridged(frame, "no-port", cx),
+        }
+    }
+    /// `should_deliver`.
+    fn should_deliver(&self, bridge: u32, port: u32, from: Option<u32>, now: Time) -> bool {
+        let Some(b) = self.devices[bridge].bridge.as_deref() else { return false };
+        let Some(to) = b.port(port) else { return false };
+        let isolated = |i: u32| b.port(i).is_some_and(|p| p.set.isolated);
+        (to.set.hairpin || from != Some(port))
+            && to.since.is_some_and(|since| since <= now)
+            && !(to.set.isolated && from.is_some_and(isolated))
+    }
+    pub(crate) fn copy_of(&self, frame: &Skb, cx: &mut HostCx<'_>) -> Packet {
+        let mut copy = cx.pool.alloc(frame.clone());
+        copy.tc.role.set_copy(true);
+        cx.pool.note_extra(&copy);
+        copy
+    }
+    /// `br_dev_queue_push_xmit`: onto the port's qdisc, if the frame fits.
+    fn bridge_xmit(&mut self, port: u32, frame: Packet, cx: &mut HostCx<'_>) {
+        let longest = self.devices[port].mtu + ETH_HLEN + VLAN_HLEN;
+        if frame.len > longest {
+            self.not_bridged(frame, "too-long", cx);
+            return;
+        }
+        self.xmit(port, frame, cx);
+    }
+}
+
+/// The first bytes of addresses that bridges keep to themselves (IEEE 802.1D table 7-10).
+const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0, 0];
+/// Length of an Ethernet header and of a VLAN tag, bytes.
+const ETH_HLEN: u32 = 14;
+const VLAN_HLEN: u32 = 4;

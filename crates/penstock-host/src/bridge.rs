@@ -1,17 +1,24 @@
 //! Bridges: a frame that comes in at a port goes on to the port behind which its address was heard, to all of them, or up to the bridge itself.
 //!
 //! Follows: linux v6.12 `net/bridge/br_if.c` `br_add_if`, `del_nbp`, `br_mtu_auto_adjust`; `br_stp.c` `br_make_forwarding`; v2.6.35 the same files.
-//! Differs: no spanning tree, no VLAN filtering, no IGMP, no netfilter on frames: what asks for them is refused by name.
+//! Differs: no spanning tree, no IGMP, no netfilter on frames: what asks for them is refused by name.
 
 mod fdb;
 mod forward;
+mod shown;
 #[cfg(test)]
 mod tests;
+mod vlan;
 
 use crate::Host;
-use fdb::Entry;
+use fdb::{Entry, Key, Macs};
 use penstock_model::{Kernel, Span, Time};
 use std::collections::BTreeMap;
+use vlan::{Filtering, Group};
+
+pub(crate) use fdb::Said;
+pub(crate) use shown::{FILES, PORT_FILES};
+pub(crate) use vlan::ETH_P_8021AD;
 
 type Mac = [u8; 6];
 
@@ -21,13 +28,21 @@ pub(crate) struct Bridge {
     /// The newest first, as frames for all leave.
     pub ports: Vec<Port>,
     /// Who is behind which port.
-    fdb: BTreeMap<Mac, Entry>,
+    fdb: BTreeMap<Key, Entry>,
     /// Entries made so far.
     made: u64,
     /// How long who is not heard is remembered; 0: nobody is. Default 300 s.
     pub ageing: Span,
     /// How long a port learns before it sends; 6.12 asks for it with a spanning tree alone. Default 15 s.
     pub forward_delay: Span,
+    /// `hello_time`: how often the root of a spanning tree tells of itself. Default 2 s.
+    pub hello_time: Span,
+    /// `max_age`: how long what a root has told is believed. Default 20 s.
+    pub max_age: Span,
+    /// `priority` in a spanning tree. Default 0x8000.
+    pub priority: u16,
+    /// VLANs.
+    pub vlan: Filtering,
     /// A command has given it an address of its own: ports do not change it.
     pub own_mac: bool,
     /// A command has given it an MTU: ports do not change it.
@@ -45,6 +60,12 @@ pub(crate) struct Port {
     since: Option<Time>,
     /// What `type bridge_slave` has set.
     pub set: Settings,
+    /// `priority` in a spanning tree, 0 to 63. Default 32.
+    pub priority: u16,
+    /// `cost`: path cost, 1 to 65535, where a command has set it; else it follows from the port's speed.
+    pub cost: Option<u32>,
+    /// The VLANs that it is in.
+    pub vlans: Group,
 }
 
 /// What a port does. All but `hairpin` and `isolated` is so from the beginning.
@@ -78,13 +99,17 @@ impl Default for Settings {
 }
 
 impl Bridge {
-    pub(crate) fn new() -> Bridge {
+    pub(crate) fn new(kernel: Kernel) -> Bridge {
         Bridge {
             ports: Vec::new(),
             fdb: BTreeMap::new(),
             made: 0,
             ageing: Span::from_secs(300),
             forward_delay: Span::from_secs(15),
+            hello_time: Span::from_secs(2),
+            max_age: Span::from_secs(20),
+            priority: 0x8000,
+            vlan: Filtering::new(kernel),
             own_mac: false,
             own_mtu: false,
             asked: Vec::new(),
@@ -134,6 +159,7 @@ impl Host {
             .map(|d| (d.ifindex, up && d.up && self.carrier(d)))
             .collect();
         let kernel = self.kernel;
+        let macs = self.bridge_macs(bridge);
         let Some(bridge) = self.devices[bridge].bridge.as_deref_mut() else { return };
         let delay = match kernel {
             Kernel::V2_6_35 => bridge.forward_delay,
@@ -145,7 +171,7 @@ impl Host {
                 (None, true) => port.since = Some(now + delay),
                 (Some(_), false) => {
                     port.since = None;
-                    bridge.forget(Some(ifindex), false);
+                    bridge.forget(Some(ifindex), 0, false, &macs);
                 }
                 _ => {}
             }
@@ -171,11 +197,15 @@ impl Host {
     }
     /// A device is a port from now on (`br_add_if`).
     pub(crate) fn add_port(&mut self, bridge: u32, ifindex: u32, now: Time) {
-        let mac = self.devices[ifindex].mac;
         self.devices[ifindex].bridged = true;
         if let Some(b) = self.devices[bridge].bridge.as_deref_mut() {
-            b.ports.insert(0, Port { ifindex, since: None, set: Settings::default() });
-            b.add_local(mac, Some(ifindex), now);
+            let (set, vlans) = (Settings::default(), Group::default());
+            b.ports.insert(0, Port { ifindex, since: None, set, priority: 32, cost: None, vlans });
+        }
+        let macs = self.bridge_macs(bridge);
+        if let Some(b) = self.devices[bridge].bridge.as_deref_mut() {
+            b.add_local(macs.of(Some(ifindex)), 0, Some(ifindex), now);
+            b.vlans_begin(ifindex, &macs, now);
         }
     }
     /// A device is a port no more (`del_nbp`).
@@ -183,14 +213,25 @@ impl Host {
         if let Some(device) = self.devices.get_mut(ifindex) {
             device.bridged = false;
         }
+        let macs = self.bridge_macs(bridge);
         if let Some(b) = self.devices.get_mut(bridge).and_then(|d| d.bridge.as_deref_mut()) {
             b.ports.retain(|p| p.ifindex != ifindex);
-            b.forget(Some(ifindex), true);
+            b.forget(Some(ifindex), 0, true, &macs);
         }
     }
-    /// A bridge or a port has another address (`br_fdb_change_mac_address`, `br_fdb_changeaddr`).
-    pub(crate) fn bridge_addressed(&mut self, ifindex: u32, now: Time) {
+    /// A new bridge: its address is known in the VLANs that it is in (`br_vlan_init`).
+    pub(crate) fn bridge_made(&mut self, ifindex: u32, now: Time) {
         let mac = self.devices[ifindex].mac;
+        let Some(b) = self.devices[ifindex].bridge.as_deref_mut() else { return };
+        if b.vlan.default_pvid != 0 {
+            b.add_local(mac, b.vlan.default_pvid, None, now);
+        }
+        if b.own_mac {
+            self.bridge_addressed(ifindex, now);
+        }
+    }
+    /// A bridge or a port has another address.
+    pub(crate) fn bridge_addressed(&mut self, ifindex: u32, now: Time) {
         let (bridge, port) = match self.devices[ifindex].bridge {
             Some(_) => (ifindex, None),
             None => match self.bridge_of(ifindex) {
@@ -198,9 +239,9 @@ impl Host {
                 None => return,
             },
         };
+        let macs = self.bridge_macs(bridge);
         if let Some(b) = self.devices[bridge].bridge.as_deref_mut() {
-            b.fdb.retain(|_, e| e.port != port || !e.local);
-            b.add_local(mac, port, now);
+            b.addressed(port, &macs, now);
         }
     }
 }

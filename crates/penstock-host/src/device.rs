@@ -280,7 +280,7 @@ impl NetDevice {
             bridged: false,
             vlan: None,
             bond: (class.kind == "bond").then(|| Box::new(Bond::new())),
-            bridge: (class.kind == "bridge").then(|| Box::new(Bridge::new())),
+            bridge: (class.kind == "bridge").then(|| Box::new(Bridge::new(kernel))),
             tunnel: None,
             vxlan: None,
             path_mtu: u32::MAX,

@@ -44,7 +44,8 @@ impl Host {
     /// A frame for another station came in by a device: whether that one hears it all the same, as a port of a bridge does.
     #[cold]
     fn overhears(&self, ifindex: u32, frame: &mut Packet) -> bool {
-        if !self.hears_all(ifindex) {
+        // An end of a veth pair takes every frame.
+        if !self.hears_all(ifindex) && !self.devices[ifindex].is_veth() {
             return false;
         }
         if self.bridge_of(ifindex).is_none() {
@@ -90,6 +91,10 @@ impl Host {
     /// `__netif_receive_skb_core`.
     #[inline(always)] // One chain with `receive`.
     fn netif_receive_core(&mut self, ifindex: u32, mut frame: Packet, cx: &mut HostCx<'_>) {
+        if frame.is_noted() && frame.rare().vlan.is_none() {
+            // A tag in the frame comes beside it (skb_vlan_untag).
+            untag(&mut frame);
+        }
         let device = &mut self.devices[ifindex];
         if device.tree.ingress().is_some() || frame.tc.skip_classify {
             let Some(passed) = self.pass_ingress(ifindex, frame, cx) else { return };
@@ -712,5 +717,12 @@ impl Host {
         } else if code == 3 && matches!(packet.l3, L3::Ipv6(h) if h.next_header != ipproto::TCP) {
             self.port_unreachable6(packet, cx);
         }
+    }
+}
+
+#[cold]
+fn untag(frame: &mut Skb) {
+    if let Some(tag) = frame.remove_vlan() {
+        frame.rare_mut().vlan = Some(tag);
     }
 }

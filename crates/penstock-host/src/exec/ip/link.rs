@@ -369,13 +369,13 @@ impl Host {
         }
         if let Some(b) = self.devices[ifindex].bridge.as_deref_mut() {
             b.own_mtu = mtu.is_some() && kernel != Kernel::V2_6_35;
-            self.bridge_addressed(ifindex, now);
+            self.bridge_made(ifindex, now);
         }
         if kind == "vrf" {
             self.vrf_made(ifindex);
         }
         if let (LinkData::Words(words), "bridge") = (&r.data, kind)
-            && let Err(e) = self.set_bridge(ifindex, words)
+            && let Err(e) = self.set_bridge(ifindex, words, now)
         {
             self.delete_link(ifindex, now);
             return Err(e);
@@ -513,7 +513,7 @@ impl Host {
         }
         if let LinkData::Words(words) = &r.data {
             match r.kind.as_deref() {
-                Some("bridge") => self.set_bridge(ifindex, words)?,
+                Some("bridge") => self.set_bridge(ifindex, words, now)?,
                 Some("bond") => self.set_bond(ifindex, words, now)?,
                 Some("bridge_slave") => self.set_bridge_port(ifindex, words)?,
                 _ => {}

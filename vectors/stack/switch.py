@@ -145,6 +145,70 @@ def vlans(r):
     return wires, c, frame, does, ["bridge vlan show", "bridge fdb show br sw0", "bridge link show"], ports
 
 
+def macvlans(r):
+    """One to three macvlans over a card, a VLAN or a bridge, here or in namespaces, which forward."""
+    wires = ["lan0", "lan1"]
+    c = ["sysctl -qw net.ipv4.ip_forward=1", "ip link set lan0 address 02:00:00:00:00:10", "ip link set lan1 address 02:00:00:00:00:11"]
+    over = r.choice(["lan0", "lan0", "lan0", "lan0.7", "sw0"])
+    tags = []
+    if over == "lan0.7":
+        c += ["ip link add link lan0 name lan0.7 type vlan id 7", "ip link set lan0.7 up"]
+        tags = [[0x8100, 7]]
+    elif over == "sw0":
+        c += [f"ip link add sw0 address {BRIDGE} type bridge mcast_snooping 0", "ip link set lan0 master sw0", "ip link set sw0 up"]
+    own = BRIDGE if over == "sw0" else "02:00:00:00:00:10"
+    n = r.choice([1, 2, 2, 3, 3])
+    modes = [r.choice(["bridge", "bridge", "bridge", "private", "vepa"]) for _ in range(n)]
+    if r.random() < 0.5:
+        modes = [modes[0]] * n
+    if n == 1 and r.random() < 0.5:
+        modes = ["passthru"]
+    macs = [f"02:00:00:00:00:5{i}" for i in range(n)]
+    if modes == ["passthru"]:
+        macs = [own]
+    at = {f"10.0.0.5{i}": macs[i] for i in range(n)} | {"10.0.0.10": station(0), "10.0.0.11": station(1), "10.0.0.1": own}
+    c += [f"ip addr add 10.0.0.1/24 dev {over}", "ip addr add 10.1.0.1/24 dev lan1"] + neighbours("ip", over, [(ip, mac) for ip, mac in at.items() if ip != "10.0.0.1"]) + neighbours("ip", "lan1", [("10.1.0.12", station(2))])
+    for i in range(n):
+        space = r.choice([None, f"c{i}", f"c{i}"]) if modes != ["passthru"] else f"c{i}"
+        here = f"ip -n {space}" if space else "ip"
+        mac = "" if modes == ["passthru"] else f"address {macs[i]} "
+        if space:
+            c += [f"ip netns add {space}", f"ip netns exec {space} sysctl -qw net.ipv4.conf.all.send_redirects=0 net.ipv4.conf.default.send_redirects=0 net.ipv4.icmp_ratelimit=0 net.ipv4.ip_forward=1"]
+        way = r.choice(["at", "moved"]) if space else "here"
+        words = f"{mac}type macvlan mode {modes[i]}"
+        if way == "at":
+            c.append(f"ip link add mac{i} link {over} netns {space} {words}")
+        else:
+            c.append(f"ip link add mac{i} link {over} {words}")
+            if way == "moved":
+                c.append(f"ip link set mac{i} netns {space}")
+        c += [f"{here} link set mac{i} up"] + ([f"{here} link set lo up"] if space else [])
+        if space:
+            c += [f"{here} addr add 10.0.0.5{i}/24 dev mac{i}"] + neighbours(here, f"mac{i}", [(ip, m) for ip, m in at.items() if ip != f"10.0.0.5{i}"])
+            c += [f"{here} route add default via {r.choice(['10.0.0.10', '10.0.0.10', '10.0.0.1'])}"]
+        else:
+            c += [f"ip addr add 10.0.0.5{i}/32 dev mac{i}"]
+        q = r.choice([[]] * 4 + [[f"tc qdisc add dev mac{i} root handle 1: prio"], [f"tc qdisc add dev mac{i} clsact", f"tc filter add dev mac{i} ingress protocol ip prio 1 flower ip_proto udp dst_port 5353 action drop"]])
+        c += [spaces.in_space(space, x) if space else x for x in q]
+    c += r.choice([[], [], [], [f"tc qdisc add dev {over} clsact", f"tc filter add dev {over} ingress protocol ip prio 1 flower ip_proto udp dst_port 2000 action drop"],
+                   [f"tc qdisc add dev {over} root handle 1: prio", f"tc filter add dev {over} parent 1: protocol ip prio 1 u32 match ip dport 8080 0xffff action drop"]])
+    spot = next((x.split()[2] for x in c if x.startswith("ip -n ") and "mac0" in x), None)
+    at0 = f"ip -n {spot}" if spot else "ip"
+    does = r.sample([f"{at0} link set mac0 down", f"{at0} link set mac0 up", f"{at0} link set mac0 address 02:00:00:00:00:66", f"ip link set {over} mtu 1300",
+                     f"{at0} link set mac0 type macvlan mode {'vepa' if modes != ['passthru'] else 'passthru'}", f"{at0} link set mac0 allmulticast on"], r.choice([0, 0, 1, 2]))
+
+    def frame(n):
+        if r.random() < 0.15:
+            return "lan1", {"from": station(2), "to": "02:00:00:00:00:11", "tags": []}, "10.1.0.12", r.choice(list(at) + ["10.1.0.1"])
+        i = r.randrange(2)
+        src = station(i) if r.random() < 0.8 else r.choice(macs)
+        to, dst = r.choice([(m, ip) for ip, m in at.items()] * 3 + [(r.choice(macs), r.choice(list(at))), (r.choice(macs), "10.1.0.12"), (ALL, "10.0.0.255"), (ALL, r.choice(list(at))), (ALL, r.choice(list(at))),
+                            ("01:00:5e:00:00:01", "224.0.0.1"), ("01:00:5e:01:02:03", "239.1.2.3"), ("02:00:00:00:09:09", "10.0.0.9"), (own, r.choice(list(at)))])
+        return "lan0", {"from": src, "to": to, "tags": tags if r.random() < 0.9 else []}, f"10.0.0.{10 + i}", dst
+
+    return wires, c, frame, does, [], []
+
+
 def packet(r, n, src, dst):
     p = {"src": src, "dst": dst, "ip_id": n + 1, "df": r.choice([0, 1]), "proto": r.choice(["udp", "icmp", "icmp", "tcp"]), "ttl": r.choice([64, 64, 64, 1]),
          "tos": r.choice([0, 0, 0x10, 0xb8]), "data": r.choice([0, 10, 100, 1000, 1400, 1472])}

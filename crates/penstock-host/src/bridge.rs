@@ -41,6 +41,8 @@ pub(crate) struct Bridge {
     pub max_age: Span,
     /// `priority` in a spanning tree. Default 0x8000.
     pub priority: u16,
+    /// A macvlan over it, or over a VLAN over it, has made it promiscuous: frames for others come up to it too.
+    pub promiscuous: bool,
     /// VLANs.
     pub vlan: Filtering,
     /// A command has given it an address of its own: ports do not change it.
@@ -109,6 +111,7 @@ impl Bridge {
             hello_time: Span::from_secs(2),
             max_age: Span::from_secs(20),
             priority: 0x8000,
+            promiscuous: false,
             vlan: Filtering::new(kernel),
             own_mac: false,
             own_mtu: false,
@@ -138,7 +141,7 @@ impl Host {
         let master = self.devices.get(ifindex)?.master?;
         self.devices.get(master)?.bridge.is_some().then_some(master)
     }
-    /// Whether a device hears frames for others: a port of a bridge, or a VLAN above it is one.
+    /// Whether a device hears frames for others: a port of a bridge, one below macvlans, or a VLAN above it is one.
     pub fn hears_all(&self, ifindex: u32) -> bool {
         let Some(device) = self.devices.get(ifindex) else { return false };
         if device.bridged {

@@ -31,6 +31,7 @@ pub mod icmp;
 mod ingress;
 mod leave;
 pub mod link;
+mod macvlan;
 pub mod neigh;
 pub mod netfilter;
 mod netns;
@@ -59,6 +60,7 @@ pub use exec::{
     unfollowed_settings,
 };
 pub use foresee::{Goes, WayTo};
+pub use macvlan::Crossing;
 pub use neigh::{Neigh, NeighTable, Nud};
 pub use netfilter::ct::connections;
 pub use path::{Transmitted, rt_tos2priority};
@@ -115,6 +117,17 @@ pub enum Effect {
     Moved(Packet),
     /// A packet that waits in a qdisc owes its socket no memory any more (netem).
     Orphaned(Orphan),
+    /// A frame goes on at a device of one of the machine's network namespaces, which may be another: [`Host::comes_across`] there.
+    Across {
+        /// Number of the namespace.
+        space: u32,
+        /// The device's index there.
+        ifindex: u32,
+        /// How it comes there, and whether at once.
+        how: Crossing,
+        /// The frame.
+        packet: Packet,
+    },
 }
 
 impl Effect {

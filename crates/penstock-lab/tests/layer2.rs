@@ -15,6 +15,7 @@ fn the_examples_expectations_are_met() {
         ("vlans", 2),
         ("bridge", 3),
         ("bridge-vlans", 2),
+        ("macvlan", 2),
         ("containers", 1),
         ("vpn-gateway", 2),
         ("vrf", 3),

@@ -54,6 +54,7 @@ impl Host {
         let (from, to) = frame.eth;
         let promiscuous = self.devices[bridge].flags & crate::device::PROMISC != 0;
         let Some(b) = self.devices[bridge].bridge.as_deref_mut() else { return Some(frame) };
+        let promiscuous = promiscuous || b.promiscuous;
         if from == [0; 6] || from[0] & 1 == 1 {
             return self.not_bridged(frame, "bad-source", cx);
         }
@@ -132,7 +133,7 @@ impl Host {
         if let (Some(vid), Some(b)) = (way.vid, device.bridge.as_deref()) {
             if b.vlan.own.has(vid) {
                 handle_vlan(&b.vlan.own, vid, &mut frame);
-            } else if device.flags & crate::device::PROMISC == 0 {
+            } else if device.flags & crate::device::PROMISC == 0 && !b.promiscuous {
                 self.not_bridged(frame, "vlan", cx);
                 return;
             }

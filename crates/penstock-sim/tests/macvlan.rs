@@ -26,7 +26,9 @@ fn program(world: &mut World, at: HostId, line: &str, until: Span) -> String {
 fn received(output: &str) -> f64 {
     let line = output.lines().rev().find(|l| l.ends_with("receiver")).unwrap_or_else(|| panic!("{output}"));
     let words: Vec<&str> = line.split_whitespace().collect();
-    words[words.iter().position(|w| *w == "Mbits/sec").unwrap() - 1].parse().unwrap()
+    let at = words.iter().position(|w| w.ends_with("bits/sec")).unwrap();
+    let figure: f64 = words[at - 1].parse().unwrap();
+    if words[at] == "Gbits/sec" { figure * 1000.0 } else { figure }
 }
 /// A server at a wire of 100 Mbit/s, and a machine with two containers over its card.
 fn world(mode: &str) -> (World, HostId, HostId) {

@@ -446,7 +446,20 @@ fn what_bridge_shows_is_what_iproute2_shows() {
         assert_eq!(said(&mut net, line), (status, text.to_owned()), "{line}");
     }
     let shown = run(&mut net, 3, "bridge vlan show");
-    let want = "port              vlan-id  \neth0              1 Egress Untagged\n                  10\n                  11\n                  12\n                  20 PVID Egress Untagged\neth1              20 PVID\neth2              7 PVID Egress Untagged\nbr0               7 PVID Egress Untagged\n                  20\n";
+    let want = [
+        "port              vlan-id  ",
+        "eth0              1 Egress Untagged",
+        "                  10",
+        "                  11",
+        "                  12",
+        "                  20 PVID Egress Untagged",
+        "eth1              20 PVID",
+        "eth2              7 PVID Egress Untagged",
+        "br0               7 PVID Egress Untagged",
+        "                  20",
+        "",
+    ]
+    .join("\n");
     assert_eq!(shown, want);
     let shown = run(&mut net, 3, "bridge -j vlan show dev eth1");
     assert_eq!(shown, "[{\"ifname\":\"eth1\",\"vlans\":[{\"vlan\":20,\"flags\":[\"PVID\"]}]}]\n");

@@ -386,6 +386,10 @@ impl Host {
         if kind == "vrf" {
             self.vrf_made(ifindex);
         }
+        // rtnl_fill_link_netnsid
+        if let Some(away) = lower.filter(|l| l.space != self.space) {
+            self.space_number(away.space);
+        }
         if kind == "macvlan" {
             let below = lower.and_then(|l| self.space_ref(l.space)?.devices.get(l.ifindex));
             let inherited = below.map(|d| (d.mac, d.mtu));

@@ -17,7 +17,8 @@ impl Host {
             if let Effect::Dropped { packet, .. }
             | Effect::Next(_, packet)
             | Effect::Deliver(packet)
-            | Effect::Moved(packet) = effect
+            | Effect::Moved(packet)
+            | Effect::Across { packet, .. } = effect
             {
                 see(packet);
             }

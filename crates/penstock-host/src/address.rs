@@ -266,6 +266,12 @@ impl Host {
         };
         let (least, most) = device.mtu_bounds();
         let most = if most == 0 { 0x7fff_ffff } else { most };
+        let device = &self.devices[ifindex];
+        // macvlan_change_mtu
+        if device.macvlan.is_some() && self.lower_of(device).is_some_and(|below| below.mtu < mtu) {
+            return Err(KernelError::errno(KernelError::EINVAL));
+        }
+        let device = &mut self.devices[ifindex];
         if !(least..=most).contains(&mtu) {
             return Err(KernelError::errno(KernelError::EINVAL));
         }
@@ -278,6 +284,7 @@ impl Host {
         if self.devices[ifindex].bond.is_some() {
             self.bond_tells_slaves(ifindex, now);
         }
+        self.macvlan_mtus_follow(ifindex, now);
         self.six_mtu_changed(ifindex, before);
         Ok(())
     }

@@ -168,9 +168,11 @@ impl Host {
         let master = self.devices.get(ifindex)?.master?;
         self.devices.get(master)?.bond.is_some().then_some(master)
     }
-    /// What a device has carried: of a bond, what its slaves have while they were its slaves (`bond_get_stats`).
+    /// What a device has carried: of a macvlan, without what the device below has refused; of a bond, what its slaves have while they were its slaves (`bond_get_stats`).
     pub fn counters(&self, device: &NetDevice) -> Counters {
-        let Some(bond) = &device.bond else { return device.counters };
+        let Some(bond) = &device.bond else {
+            return if device.macvlan.is_some() { self.macvlan_counters(device) } else { device.counters };
+        };
         let mut all = sum(device.counters, bond.left, true);
         for slave in &bond.slaves {
             if let Some(d) = self.devices.get(slave.ifindex) {

@@ -7,6 +7,7 @@ use crate::bridge::Bridge;
 use crate::dql::Dql;
 use crate::gso::GsoWords;
 use crate::link::{CLASSES, Class};
+use crate::macvlan::Macvlan;
 use crate::route::Prefix;
 use crate::six::{Address6, Device6};
 use crate::tunnel::vxlan::Vxlan;
@@ -143,7 +144,7 @@ pub struct NetDevice {
     /// Whether it has no card: what its qdiscs let go goes on within the machine (an ifb, a VLAN, a bridge, a bond, a VRF, a tunnel), or comes no further (an end of a
     /// veth pair without carrier).
     cardless: bool,
-    /// Whether what it receives goes to a bridge or a bond.
+    /// Whether what it receives goes to a bridge or a bond, or to macvlans.
     pub(crate) bridged: bool,
     /// Index, from 1; 1 is `lo`.
     pub ifindex: u32,
@@ -181,6 +182,10 @@ pub struct NetDevice {
     pub lower: Option<Lower>,
     /// What it does to packets, where it is a VLAN.
     pub(crate) vlan: Option<Box<Vlan>>,
+    /// Where it is a macvlan.
+    pub(crate) macvlan: Option<Box<Macvlan>>,
+    /// The macvlans over it, where there are any.
+    pub(crate) macvlans: Option<Box<crate::macvlan::Port>>,
     /// Its slaves, where it is a bond.
     pub(crate) bond: Option<Box<Bond>>,
     /// What it knows, where it is a bridge.
@@ -281,12 +286,14 @@ impl NetDevice {
             // A veth has its peer to send to once both are up.
             cardless: matches!(
                 class.kind,
-                "ifb" | "vlan" | "bridge" | "veth" | "vrf" | "bond" | "tun" | "tap"
+                "ifb" | "vlan" | "bridge" | "veth" | "vrf" | "bond" | "macvlan" | "tun" | "tap"
             ) || class.is_tunnel(),
             bridged: false,
             vlan: None,
+            macvlan: None,
+            macvlans: None,
             bond: (class.kind == "bond").then(|| Box::new(Bond::new())),
-            bridge: (class.kind == "bridge").then(|| Box::new(Bridge::new())),
+            bridge: (class.kind == "bridge").then(|| Box::new(Bridge::new(kernel))),
             tunnel: None,
             vxlan: None,
             path_mtu: u32::MAX,
@@ -409,6 +416,8 @@ pub struct Devices {
     changes: u64,
     /// How many of them are VLANs, which go up and down with others.
     vlans: u32,
+    /// There is a macvlan, or was one that not everybody has forgotten.
+    macvlans: bool,
     /// VLANs by the device they are on, ethertype and identifier of their tag.
     tagged: BTreeMap<(u32, u16, u16), u32>,
 }
@@ -507,6 +516,7 @@ impl Devices {
         };
         device.ifindex = ifindex;
         self.vlans += u32::from(device.class.kind == "vlan");
+        self.macvlans |= device.class.kind == "macvlan";
         self.sequence += 1;
         self.changes += 1;
         device.sequence = self.sequence;
@@ -521,6 +531,14 @@ impl Devices {
     /// Whether there is any VLAN.
     pub(crate) fn has_vlans(&self) -> bool {
         self.vlans > 0
+    }
+    /// Whether there may be a macvlan.
+    pub(crate) fn has_macvlans(&self) -> bool {
+        self.macvlans
+    }
+    /// There is none any more, and everybody knows.
+    pub(crate) fn no_macvlans(&mut self) {
+        self.macvlans = false;
     }
     /// A VLAN device is on another from now on, and has the frames of its tag.
     pub(crate) fn tag(&mut self, ifindex: u32, vlan: Vlan) {

@@ -88,6 +88,7 @@ impl Host {
 
     fn run_line(&mut self, line: &Line, files: &mut dyn Files, now: Time) -> Output {
         let mut out = self.run_program(line, files, now);
+        self.macvlans_changed(now);
         self.tell_ports();
         out.diagnostics = out.diagnostics.into_iter().map(|d| line.place("", d)).collect();
         out

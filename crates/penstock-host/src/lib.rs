@@ -33,6 +33,7 @@ pub mod icmp;
 mod ingress;
 mod leave;
 pub mod link;
+mod macvlan;
 pub mod neigh;
 pub mod netfilter;
 mod netns;
@@ -62,6 +63,7 @@ pub use exec::{
 };
 pub use foresee::{Goes, WayTo};
 pub use gso::{GsoLimits, GsoWords};
+pub use macvlan::Crossing;
 pub use neigh::{Neigh, NeighTable, Nud};
 pub use netfilter::ct::connections;
 pub use path::{Transmitted, rt_tos2priority};
@@ -118,6 +120,17 @@ pub enum Effect {
     Moved(Packet),
     /// A packet that waits in a qdisc owes its socket no memory any more (netem), or was cut there, and each segment owes its share.
     Orphaned(Orphan),
+    /// A frame goes on at a device of one of the machine's network namespaces, which may be another: [`Host::comes_across`] there.
+    Across {
+        /// Number of the namespace.
+        space: u32,
+        /// The device's index there.
+        ifindex: u32,
+        /// How it comes there, and whether at once.
+        how: Crossing,
+        /// The frame.
+        packet: Packet,
+    },
 }
 
 impl Effect {

@@ -3,7 +3,7 @@
 //! Follows: linux v6.12 `drivers/net/{veth,dummy,ifb,loopback}.c`, `net/8021q/vlan.c` `vlan_device_event`,
 //! `vlan_dev.c` `vlan_dev_open`, `net/bridge/br_if.c`, `br_stp_if.c`, `net/core/link_watch.c` `default_operstate`,
 //! `net/core/dev.c` `dev_get_flags`, `unregister_netdevice_many`.
-//! Differs: no packet crosses a macvlan; a carrier follows at once.
+//! Differs: a carrier follows at once.
 
 use crate::bridge::Bridge;
 use crate::device::{BROADCAST, LOOPBACK, Lower, MASTER, MULTICAST, NOARP, NetDevice, POINTOPOINT};
@@ -128,6 +128,8 @@ pub static CLASSES: &[Class] = &[
 
 /// ENETDOWN.
 pub(crate) const ENETDOWN: i32 = 100;
+/// EADDRINUSE.
+pub(crate) const EADDRINUSE: i32 = 98;
 /// EADDRNOTAVAIL.
 pub(crate) const EADDRNOTAVAIL: i32 = 99;
 
@@ -145,7 +147,8 @@ impl Host {
         match device.class.kind {
             "veth" => device.up && self.lower_of(device).is_some_and(|peer| peer.up),
             "bond" => device.bond.as_ref().is_some_and(|b| b.carrier),
-            "vlan" | "macvlan" => self.lower_of(device).is_some_and(|lower| lower.up && self.carrier(lower)),
+            "macvlan" => device.macvlan.as_ref().is_some_and(|m| m.carrier),
+            "vlan" => self.lower_of(device).is_some_and(|lower| lower.up && self.carrier(lower)),
             "tun" | "tap" => false,
             "bridge" => {
                 let mut ports = self.devices.iter().filter(|d| d.master == Some(device.ifindex)).peekable();
@@ -163,6 +166,10 @@ impl Host {
         let each = self.devices.iter().filter_map(|device| {
             let port = device.master.and_then(|m| self.devices.get(m));
             let (what, instead) = match (device.class.kind, port) {
+                ("macvlan", _) if device.up && device.macvlan_asked().is_some() => {
+                    let what = format!("a macvlan with \"{}\"", device.macvlan_asked().unwrap_or_default());
+                    (what, "write mode bridge, private, vepa or passthru")
+                }
                 (_, Some(master)) if matches!(master.class.kind, "bridge" | "bond" | "vrf") => return None,
                 ("vrf", _) => return self.asked_of_vrf(device),
                 ("bond", _) => return self.asked_of_bond(device),
@@ -182,7 +189,6 @@ impl Host {
                             return None;
                         }
                         "vlan" => "a vlan over a device of another network namespace".to_owned(),
-                        "macvlan" => format!("a {kind}"),
                         _ if device.class.is_tunnel() => return self.asked_of_tunnel(device),
                         _ => return None,
                     };
@@ -296,13 +302,16 @@ impl Host {
     /// Brings a device up or down, and what hangs on it.
     ///
     /// # Errors
-    /// ENETDOWN for a VLAN whose lower device is down.
+    /// ENETDOWN for a VLAN whose lower device is down, EADDRINUSE for a macvlan whose address another has that is up.
     pub(crate) fn set_link_up(&mut self, ifindex: u32, up: bool, now: Time) -> Result<(), KernelError> {
         let Some(device) = self.devices.get(ifindex) else {
             return Err(KernelError::errno(KernelError::ENODEV));
         };
         if device.up == up {
             return Ok(());
+        }
+        if up && self.macvlan_addr_busy(ifindex, device.mac) {
+            return Err(KernelError::errno(EADDRINUSE));
         }
         if up && device.class.kind == "vlan" && self.lower_of(device).is_none_or(|lower| !lower.up) {
             return Err(KernelError::errno(ENETDOWN));

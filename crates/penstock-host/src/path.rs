@@ -41,16 +41,18 @@ pub struct Transmitted {
 }
 
 impl Host {
-    /// A frame for another station came in by a device: whether that one hears it all the same, as a port of a bridge does.
+    /// A frame for another station came in by a device: whether that one hears it all the same, as a port of a bridge does. An end of a veth pair hears every
+    /// frame.
     #[cold]
-    fn overhears(&self, ifindex: u32, frame: &mut Packet) -> bool {
-        if !self.hears_all(ifindex) {
-            return false;
-        }
+    fn overhears(&self, ifindex: u32) -> bool {
+        self.hears_all(ifindex) || self.devices[ifindex].is_veth()
+    }
+    /// Such a frame is told so, where no bridge looks for whom it is (`eth_type_trans`).
+    #[cold]
+    fn tell_other_host(&self, ifindex: u32, frame: &mut Packet) {
         if self.bridge_of(ifindex).is_none() {
             frame.rare_mut().ptype = Some(crate::vlan::OTHERHOST);
         }
-        true
     }
     /// A frame came in by device `ifindex`. One for another station is lost here where the device is no port of a bridge, as one for a device
     /// that is down.
@@ -60,7 +62,8 @@ impl Host {
             return;
         };
         let to = frame.eth.1;
-        if to != device.mac && to[0] & 1 == 0 && !self.overhears(ifindex, &mut frame) {
+        let other = to != device.mac && to[0] & 1 == 0;
+        if other && !self.overhears(ifindex) {
             frame.iif = ifindex;
             self.discard(frame, "netif", "other-host", cx);
             return;
@@ -80,6 +83,9 @@ impl Host {
             frame.classid = Handle::UNSPEC;
             frame.travel();
         }
+        if other {
+            self.tell_other_host(ifindex, &mut frame);
+        }
         self.netif_receive_core(ifindex, frame, cx);
     }
 
@@ -90,6 +96,10 @@ impl Host {
     /// `__netif_receive_skb_core`.
     #[inline(always)] // One chain with `receive`.
     fn netif_receive_core(&mut self, ifindex: u32, mut frame: Packet, cx: &mut HostCx<'_>) {
+        if frame.is_noted() && frame.rare().vlan.is_none() {
+            // A tag in the frame comes beside it (skb_vlan_untag).
+            untag(&mut frame);
+        }
         let device = &mut self.devices[ifindex];
         if device.tree.ingress().is_some() || frame.tc.skip_classify {
             let Some(passed) = self.pass_ingress(ifindex, frame, cx) else { return };
@@ -300,6 +310,10 @@ impl Host {
         }
         match packet.l4 {
             L4::Icmp(_) => self.icmp_receive(packet, cx),
+            // tcp_v4_rcv: one in a frame for all is nobody's.
+            L4::Tcp(_) if packet.eth.1[0] & 1 == 1 => {
+                self.discard(packet, "ip_local_deliver", "not-one-host", cx);
+            }
             L4::Tcp(_) | L4::Udp(_) => self.deliver(packet, cx),
             L4::None => {
                 self.icmp_send(&packet, icmp::DEST_UNREACH, 2, 0, cx);
@@ -599,6 +613,7 @@ impl Host {
                 "bridge" => self.queue_on_bridge(ifindex, packet, cx),
                 "veth" | "tun" | "tap" => self.queue_without_carrier(ifindex, packet, cx),
                 "vlan" => self.queue_on_vlan(ifindex, packet, cx),
+                "macvlan" => self.queue_on_macvlan(ifindex, packet, cx),
                 "vrf" => self.queue_on_vrf(ifindex, packet, cx),
                 "bond" => self.queue_on_bond(ifindex, packet, cx),
                 _ => self.queue_on_tunnel(ifindex, packet, cx),
@@ -709,6 +724,7 @@ impl Host {
                     Some("ifb") => self.ifb_run(ifindex, cx),
                     Some("bridge") => self.bridge_run(ifindex, cx),
                     Some("vlan") => self.vlan_run(ifindex, cx),
+                    Some("macvlan") => self.macvlan_run(ifindex, cx),
                     Some("vrf") => self.vrf_run(ifindex, cx),
                     Some("bond") => self.bond_run(ifindex, cx),
                     _ => self.tunnel_run(ifindex, cx),
@@ -725,5 +741,12 @@ impl Host {
         } else if code == 3 && matches!(packet.l3, L3::Ipv6(h) if h.next_header != ipproto::TCP) {
             self.port_unreachable6(packet, cx);
         }
+    }
+}
+
+#[cold]
+fn untag(frame: &mut Skb) {
+    if let Some(tag) = frame.remove_vlan() {
+        frame.rare_mut().vlan = Some(tag);
     }
 }

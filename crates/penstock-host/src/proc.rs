@@ -6,6 +6,7 @@
 
 mod queues;
 
+use crate::bridge::{FILES, PORT_FILES};
 use crate::route::{MAIN, RouteKind};
 use crate::{Host, NetDevice, Nud};
 use penstock_lang::ip::LinkData;
@@ -103,6 +104,9 @@ impl Host {
             if let Some(file) = attribute.strip_prefix("bonding/") {
                 return self.read_bonding(device.ifindex, file).ok_or(NOT_FOUND);
             }
+            if let Some(file) = attribute.strip_prefix("bridge/") {
+                return self.read_bridge_file(device, file).map(|text| text + "\n").ok_or(NOT_FOUND);
+            }
             return self.attribute(device, attribute);
         }
         if let Some(text) = self.read_parameter(path) {
@@ -124,6 +128,12 @@ impl Host {
     /// # Errors
     /// errno's text.
     pub fn read_file_at(&self, path: &str, now: Time) -> Result<String, Refusal> {
+        if let Some((name, rest)) = path.strip_prefix("/sys/class/net/").and_then(|rest| rest.split_once('/'))
+            && let Some(file) = rest.strip_prefix("brport/")
+        {
+            let device = self.devices.iter().find(|d| d.name == name).ok_or(NOT_FOUND)?;
+            return self.read_port_file(device, file, now).map(|text| text + "\n").ok_or(NOT_FOUND);
+        }
         match path {
             "/proc/net/nf_conntrack" if self.netfilter.tracking().on() => {
                 Ok(self.netfilter.tracking().proc_text(now))
@@ -171,6 +181,12 @@ impl Host {
         let (ifindex, text) = (device.ifindex, text.trim());
         if let Some(file) = attribute.strip_prefix("bonding/") {
             return self.write_bonding(ifindex, file, text, now);
+        }
+        if let Some(file) = attribute.strip_prefix("bridge/") {
+            return self.write_bridge_file(ifindex, file, text, now);
+        }
+        if let Some(file) = attribute.strip_prefix("brport/") {
+            return self.write_port_file(ifindex, file, text);
         }
         let number = text.parse::<u32>().map_err(|_| INVALID);
         match attribute {
@@ -256,6 +272,8 @@ impl Host {
                 let device = self.devices.iter().find(|d| d.name == name)?;
                 match below {
                     "" => names(&ATTRIBUTES),
+                    "bridge" if device.bridge.is_some() => names(&FILES),
+                    "brport" if self.bridge_of(device.ifindex).is_some() => names(&PORT_FILES),
                     "statistics" => names(&STATISTICS),
                     "queues" => {
                         let rx = (0..device.queues.1).map(|n| format!("rx-{n}"));

@@ -41,6 +41,9 @@ impl Net {
                 Effect::Kick(ifindex) => self.drain(host, ifindex),
                 Effect::Next(ifindex, packet) => self.with(host, |h, cx| h.comes_to(ifindex, packet, cx)),
                 Effect::Deliver(packet) => self.delivered.push((host, packet)),
+                Effect::Across { ifindex, how, packet, .. } => {
+                    self.with(host, |h, cx| h.comes_across(ifindex, how, packet, cx));
+                }
                 Effect::Moved(packet) => self.pool.free(packet),
                 Effect::Orphaned(_) => {}
                 Effect::Dropped { packet, place, reason, .. } => {
@@ -115,6 +118,11 @@ impl Net {
     pub fn leaves_by(&mut self, host: usize, ifindex: u32, from: Option<u32>, skb: Skb) {
         let packet = self.pool.alloc(skb);
         self.with(host, |h, cx| h.leave_by(ifindex, from, packet, cx));
+    }
+    /// A packet comes to a device from above.
+    pub fn comes_to(&mut self, host: usize, ifindex: u32, skb: Skb) {
+        let packet = self.pool.alloc(skb);
+        self.with(host, |h, cx| h.comes_to(ifindex, packet, cx));
     }
     /// Lets time pass, timer by timer.
     pub fn run(&mut self, until: Time) {

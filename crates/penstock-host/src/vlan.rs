@@ -7,7 +7,7 @@
 
 use crate::{Host, HostCx, Timer};
 use penstock_lang::ip::LinkData;
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 use penstock_sched::Xmit;
 use std::collections::BTreeMap;
 
@@ -109,27 +109,45 @@ impl Host {
         mut frame: Packet,
         cx: &mut HostCx<'_>,
     ) -> Option<Packet> {
-        let tag = frame.rare().vlan;
-        let vlan = tag.and_then(|(ethertype, tci)| self.devices.tagged(ifindex, ethertype, tci & VID_MASK));
-        let (Some(to), Some((_, tci))) = (vlan, tag) else {
-            if self.devices[ifindex].bridged {
-                frame = self.master_receive(ifindex, frame, cx)?;
-            }
-            if for_us(&mut frame) {
-                return Some(frame);
-            }
-            self.discard(frame, "netif", "other-host", cx);
+        if let Some(vlan) = self.vlan_of(ifindex, &frame) {
+            self.vlan_receive(vlan, frame, cx);
             return None;
-        };
-        frame.rare_mut().vlan = None;
-        // The next round takes the next tag out of the frame (skb_vlan_untag).
-        if let Some(next) = frame.remove_vlan() {
-            frame.rare_mut().vlan = Some(next);
         }
-        let device = &mut self.devices[to];
+        if self.devices[ifindex].bridged {
+            frame = self.master_receive(ifindex, frame, cx)?;
+        }
+        // A tag with a priority alone is off; what it stands before may be a VLAN's.
+        while let Some((_, tci)) = frame.rare().vlan {
+            if tci & VID_MASK != 0 {
+                frame.rare_mut().ptype = Some(OTHERHOST);
+                break;
+            }
+            frame.rare_mut().vlan = frame.remove_vlan();
+            if let Some(vlan) = self.vlan_of(ifindex, &frame) {
+                self.vlan_receive(vlan, frame, cx);
+                return None;
+            }
+        }
+        let rare = frame.rare_mut();
+        rare.vlan = None;
+        if rare.ptype != Some(OTHERHOST) {
+            return Some(frame);
+        }
+        self.discard(frame, "netif", "other-host", cx);
+        None
+    }
+    /// The VLAN device that a frame's tag names.
+    fn vlan_of(&self, ifindex: u32, frame: &Skb) -> Option<u32> {
+        let (ethertype, tci) = frame.rare().vlan?;
+        self.devices.tagged(ifindex, ethertype, tci & VID_MASK)
+    }
+    /// `vlan_do_receive`.
+    fn vlan_receive(&mut self, vlan: u32, mut frame: Packet, cx: &mut HostCx<'_>) {
+        let tci = frame.rare_mut().vlan.take().map_or(0, |tag| tag.1);
+        let device = &mut self.devices[vlan];
         if !device.up {
             self.discard(frame, "netif", "device-down", cx);
-            return None;
+            return;
         }
         if frame.rare().ptype == Some(OTHERHOST) && frame.eth.1 == device.mac {
             frame.rare_mut().ptype = None;
@@ -138,23 +156,15 @@ impl Host {
         device.counters.rx_packets += 1;
         // The Ethernet header is off by then.
         device.counters.rx_bytes += u64::from(frame.network_len());
-        frame.iif = to;
-        self.netif_receive(to, frame, cx);
-        None
+        frame.iif = vlan;
+        self.netif_receive(vlan, frame, cx);
     }
 }
 
 /// `VLAN_VID_MASK`.
-const VID_MASK: u16 = 0x0fff;
+pub(crate) const VID_MASK: u16 = 0x0fff;
 /// `PACKET_OTHERHOST`.
 pub(crate) const OTHERHOST: u8 = 3;
-
-/// Whether the network layer takes a frame: not one of another VLAN or one that `skbedit ptype` has given to another host.
-fn for_us(frame: &mut Packet) -> bool {
-    let rare = frame.rare_mut();
-    let tagged = rare.vlan.take().is_some_and(|(_, tci)| tci & VID_MASK != 0);
-    rare.ptype.map_or(!tagged, |ptype| ptype != OTHERHOST)
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,11 +1,11 @@
-//! Devices whose packets go on within the machine, by other devices: bridges, bonds, VLANs, VRFs, tunnels.
+//! Devices whose packets go on within the machine, by other devices: bridges, bonds, macvlans, VLANs, VRFs, tunnels.
 
 use crate::{Effect, Host, HostCx};
 use penstock_packet::Packet;
 use penstock_sched::Xmit;
 
 impl Host {
-    /// A frame behind the ingress filters of a device in a bridge or a bond (`rx_handler`). `Some`: it is for the device itself.
+    /// A frame behind the ingress filters of a device in a bridge or a bond, or below macvlans (`rx_handler`). `Some`: it is for the device itself.
     #[cold]
     pub(crate) fn master_receive(
         &mut self,
@@ -13,6 +13,9 @@ impl Host {
         frame: Packet,
         cx: &mut HostCx<'_>,
     ) -> Option<Packet> {
+        if self.devices[ifindex].macvlans.is_some() {
+            return self.macvlan_receive(ifindex, frame, cx);
+        }
         match self.bond_of(ifindex) {
             Some(bond) => self.bond_receive(bond, ifindex, frame, cx),
             None => self.bridge_receive(ifindex, frame, cx),

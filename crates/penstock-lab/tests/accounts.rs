@@ -110,7 +110,7 @@ fn what_vanished_has_its_line() {
     let row = |host: &str, dev: &str, place: &str, reason: &str| {
         (host.to_owned(), dev.to_owned(), place.to_owned(), reason.to_owned())
     };
-    let macvlan = r#"setup = ["ip link add link eth1 name m0 type macvlan", "ip link set m0 up"]
+    let macvlan = r#"setup = ["ip link add link eth1 name m0 type macvlan mode source", "ip link set m0 up"]
 eth1 = "10.0.9.1/24"
 [host.c]
 eth0 = "10.0.0.3/24"
@@ -118,7 +118,7 @@ eth0 = "10.0.0.3/24"
 ends = ["b:eth1", "c:eth0"]"#;
     let to_c = |text: &str| text.replace("to = \"b\"", "to = \"c\"");
     let text = to_c(&TWO.replace("SETUP_A", "").replace("SETUP_B", macvlan));
-    // What a macvlan would carry is refused before the run.
+    // What a macvlan of a mode that is not here would carry is refused before the run.
     let parsed = experiment::parse(&text, "macvlan").unwrap();
     let refused = penstock_lab::run::run(
         &parsed,
@@ -127,7 +127,7 @@ ends = ["b:eth1", "c:eth0"]"#;
     .err()
     .unwrap();
     let said: Vec<&str> = refused.iter().map(|d| d.message.split(" can be").next().unwrap()).collect();
-    assert_eq!(said, ["b m0: a macvlan"]);
+    assert_eq!(said, ["b m0: a macvlan with \"mode source\""]);
     // Into a device without a wire.
     let dummy =
         r#"setup = ["ip link add d0 type dummy", "ip link set d0 up", "ip route add 10.0.0.2/32 dev d0"]"#;

@@ -11,9 +11,16 @@ fn outcome(experiment: &Experiment) -> Outcome {
 
 #[test]
 fn the_examples_expectations_are_met() {
-    for (name, expectations) in
-        [("vlans", 2), ("bridge", 3), ("containers", 1), ("vpn-gateway", 2), ("vrf", 3), ("bond", 2)]
-    {
+    for (name, expectations) in [
+        ("vlans", 2),
+        ("bridge", 3),
+        ("bridge-vlans", 2),
+        ("macvlan", 2),
+        ("containers", 1),
+        ("vpn-gateway", 2),
+        ("vrf", 3),
+        ("bond", 2),
+    ] {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/{name}.toml"));
         let outcome = outcome(&experiment::load(&file).unwrap_or_else(|f| panic!("{}", f[0])));
         assert_eq!(outcome.record.expects.len(), expectations);

@@ -132,7 +132,7 @@ const TRIED: [(&str, &[&str]); 3] = [
         &[
             "ethtool -K eth0 tso on gro on",
             "ip link add bond0 type bond mode 802.3ad; ip link set bond0 up",
-            "ip link add mac0 link eth0 type macvlan; ip link set mac0 up",
+            "ip link add mac0 link eth0 type macvlan mode source; ip link set mac0 up",
             "ip link add vx0 type vxlan id 7 group 239.1.1.1 dev eth0 dstport 4789; ip link set vx0 up",
             "ip link add vx0 type vxlan id 7 dstport 4789 external; ip link set vx0 up",
             "ip link add red type vrf table 10; ip link set eth1 master red; ip -6 addr add fd00::1/64 dev eth1",
@@ -140,7 +140,6 @@ const TRIED: [(&str, &[&str]); 3] = [
             "ip tunnel add sit1 mode sit local 10.0.0.1; ip link set sit1 up",
             "ip link add gre2 type gre external",
             "ip link add br0 type bridge stp_state 1; ip link set eth0 master br0; ip link set br0 up",
-            "ip link add br0 type bridge vlan_filtering 1; ip link set eth0 master br0; ip link set br0 up",
         ],
     ),
     (

@@ -6,6 +6,7 @@
 //! name; no colours; the texts of usage are our own, except for their first lines.
 
 mod addr;
+mod bridge;
 mod link;
 mod neigh;
 mod route;
@@ -20,18 +21,20 @@ mod vxlan;
 mod words;
 
 pub use addr::AddrSpec;
+pub use bridge::{Bridge, FdbChange, FdbFilter, VlanChange, bridge};
 pub use link::{LinkData, LinkRequest, LinkVerb};
 pub use neigh::{NeighFilter, NeighSpec, NeighVerb, NetnsCommand, STATES};
 pub use route::{NextHopSpec, RouteFilter, RouteQuestion, RouteSpec, RouteVerb};
 pub use rt_names::{METRICS, TYPES, control_of, protocol_name, scope_name, table_name};
 pub use rule::{RuleSpec, RuleVerb};
 pub use show::{
-    AddressView, Details, LinkRef, LinkView, NeighView, NetnsRef, NextHopView, RouteView, RuleView, links,
-    neighbours, netns, netns_ids, routes, rules, tunnels, vrfs,
+    AddressView, Details, FdbView, LinkRef, LinkView, NeighView, NetnsRef, NextHopView, PortView, RouteView,
+    RuleView, VlanView, fdbs, links, neighbours, netns, netns_ids, ports, routes, rules, tunnels, vlans,
+    vrfs,
 };
 pub use tunnel::{TunnelRequest, TunnelSet, TunnelVerb, TunnelView, TunnelWords};
 pub use tuntap::{TunRequest, TunSet, tuntaps};
-pub use vxlan::{Df, Fdb, FdbChange, Ttl, VxlanSet, fdb};
+pub use vxlan::{Df, Ttl, VxlanSet};
 pub use words::Family;
 
 use crate::token::Word;

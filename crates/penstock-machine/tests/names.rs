@@ -326,7 +326,10 @@ fn devices_without_packets_are_refused() {
             "ip link add br-lan type bridge stp_state 1\nip link set br-lan up",
             "gw br-lan: a bridge with \"stp_state 1\" can be set up",
         ),
-        ("ip link add link enp3s0 name m0 type macvlan\nip link set m0 up", "gw m0: a macvlan can be set up"),
+        (
+            "ip link add link enp3s0 name m0 type macvlan mode source\nip link set m0 up",
+            "gw m0: a macvlan with",
+        ),
         (
             "ip link add vx0 type vxlan id 7 dstport 4789 dev enp3s0 external\nip link set vx0 up",
             "gw vx0: a vxlan with \"external\" can be set up",

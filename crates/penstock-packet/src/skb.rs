@@ -162,7 +162,7 @@ pub struct Rare {
     pub vlan: Option<(u16, u16)>,
     /// Realms of its route (`dst->tclassid`): of the source shifted by 16, and of the destination.
     pub realms: u32,
-    /// Behind the tags that are in the frame, each of which the length counts: there are some only below one beside it.
+    /// Behind the tags that are in the frame, each of which the length counts. Without one beside it there are some only where a bridge has taken that off.
     pub within: Option<Box<Tagged>>,
     /// What it carries, where it is a tunnel's.
     pub carried: Option<Box<Carried>>,

@@ -206,6 +206,10 @@ impl Net {
                     let (_, out) = self.on_host(|h, cx| h.comes_to(ifindex, packet, cx));
                     todo.extend(out);
                 }
+                Effect::Across { ifindex, how, packet, .. } => {
+                    let (_, out) = self.on_host(|h, cx| h.comes_across(ifindex, how, packet, cx));
+                    todo.extend(out);
+                }
                 Effect::Deliver(packet) => self.deliver(packet),
                 Effect::Dropped { packet, .. } => self.dropped(packet),
                 Effect::Orphaned(_) | Effect::Moved(_) => {}

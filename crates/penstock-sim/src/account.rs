@@ -25,6 +25,7 @@ impl Net {
             machine.host.packets(see);
             machine.cpu.backlog.iter().for_each(|(_, packet)| see(packet));
             machine.lo.waiting.iter().for_each(|packet| see(packet));
+            machine.spaces.crossing.iter().for_each(|(_, _, packet)| see(packet));
         }
         self.cables.nics.iter().flat_map(|nic| &nic.queue).for_each(|packet| see(packet));
         self.cables.wires.iter().flat_map(|wire| &wire.in_flight).for_each(|(_, _, packet)| see(packet));
@@ -32,7 +33,8 @@ impl Net {
             if let Effect::Dropped { packet, .. }
             | Effect::Deliver(packet)
             | Effect::Next(_, packet)
-            | Effect::Moved(packet) = effect
+            | Effect::Moved(packet)
+            | Effect::Across { packet, .. } = effect
             {
                 see(packet);
             }

@@ -95,6 +95,9 @@ impl Net {
             match effect {
                 Effect::Kick(ifindex) => self.kick_device(host, ifindex),
                 Effect::Next(ifindex, packet) => self.next(host, ifindex, packet),
+                Effect::Across { space, ifindex, how, packet } => {
+                    self.across(host, space, ifindex, how, packet)
+                }
                 Effect::Dropped { packet, ifindex, place, reason }
                     if packet.iif == 0 && packet.sender.socket == own =>
                 {
@@ -147,6 +150,7 @@ impl Net {
             Effect::Next(ifindex, packet) => self.next(host, ifindex, packet),
             Effect::Moved(packet) => self.moved(host, packet),
             Effect::Orphaned(orphan) => self.free_memory(host, Owed::to(orphan)),
+            Effect::Across { space, ifindex, how, packet } => self.across(host, space, ifindex, how, packet),
             Effect::Dropped { packet, ifindex, place, reason } => {
                 self.lost_on(host, ifindex, packet, place, reason);
             }
@@ -207,6 +211,7 @@ impl Net {
             Effect::Next(_, packet) => format!("{name}: sends {} behind another", packet_text(packet)),
             Effect::Deliver(packet) => format!("{name}: receives {}", packet_text(packet)),
             Effect::Moved(packet) => format!("{name}: sends {} elsewhere", packet_text(packet)),
+            Effect::Across { packet, .. } => format!("{name}: hands {} on", packet_text(packet)),
             Effect::Orphaned(orphan) => {
                 let (len, flow, more) = (orphan.len, orphan.flow, orphan.more);
                 format!("{name}: {len} bytes of flow {flow} wait in a qdisc, in {} packets", more + 1)

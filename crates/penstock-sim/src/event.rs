@@ -39,6 +39,8 @@ pub(crate) enum Event {
     Script(u32),
     /// A packet that waited on this host's `lo` is received.
     Loop(u32),
+    /// A frame that another device of the machine has sent comes in by a macvlan of this host's, or below one.
+    Across(u32),
     /// Take a sample of every series.
     Sample,
 }

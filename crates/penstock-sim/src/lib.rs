@@ -17,6 +17,7 @@ mod card;
 mod cores;
 mod course;
 mod cpu;
+mod crossing;
 mod devices;
 mod effects;
 mod event;

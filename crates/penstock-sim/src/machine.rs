@@ -5,7 +5,7 @@ use crate::event::Timer;
 use crate::sock::SocketTable;
 use crate::spec::{Iperf, Stack};
 use crate::still::Toll;
-use penstock_host::{Host, NetDevice};
+use penstock_host::{Crossing, Host, NetDevice};
 use penstock_model::{Handle, Kernel, Span, Time};
 use penstock_packet::Packet;
 use std::collections::{BTreeMap, VecDeque};
@@ -49,6 +49,10 @@ pub(crate) struct Spaces {
     pub(crate) others: BTreeMap<u32, u32>,
     /// How often its devices had come or gone when their cards were looked at last.
     pub(crate) seen: u64,
+    /// Frames that come in when what is at hand is done, by macvlans or below them.
+    pub(crate) crossing: VecDeque<(u32, Crossing, Packet)>,
+    /// How much of such work is done at once.
+    pub(crate) toll: Toll,
     /// In place of this machine while another has it.
     pub(crate) absent: Option<Box<Host>>,
 }

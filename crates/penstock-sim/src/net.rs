@@ -56,6 +56,8 @@ pub(crate) struct Todo {
     pub(crate) asked: Vec<Effect>,
     /// The room of what was asked before.
     pub(crate) spare: Vec<Effect>,
+    /// The rooms of lists of what is asked for while another machine's is put aside.
+    pub(crate) rooms: Vec<Vec<Effect>>,
     /// A program is being called: what it sends goes from its own system call, not from an interrupt.
     pub(crate) in_call: bool,
     /// An interrupt's segments are being sent.

@@ -48,7 +48,9 @@ impl Dealt {
             Event::Arrive(wire) => self.receivers[wire as usize],
             Event::TxDone(nic) | Event::Watchdog(nic) => self.nics[nic as usize],
             Event::SegmentFree(s) => self.segments[s as usize],
-            Event::Cpu(host) | Event::HostTimer(host) | Event::Loop(host) => places.of(host),
+            Event::Cpu(host) | Event::HostTimer(host) | Event::Loop(host) | Event::Across(host) => {
+                places.of(host)
+            }
             Event::Tcp(sock) => self.sockets[sock as usize],
             Event::App(timer) => self.timers[timer as usize],
             Event::Start(app) | Event::Script(app) => self.apps[app as usize],

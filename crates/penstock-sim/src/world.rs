@@ -197,6 +197,7 @@ impl World {
                 Event::Watchdog(nic) => self.net.watchdog(nic, seq),
                 Event::Cpu(host) => self.net.cpu_done(host),
                 Event::Loop(host) => self.net.looped(host),
+                Event::Across(host) => self.net.came_across(host),
                 Event::HostTimer(host) => self.net.host_timer(host, seq),
                 Event::Tcp(sock) => self.net.tcp_timer(sock, seq),
                 Event::App(timer) => self.net.wakes.fires(timer, seq),
@@ -239,7 +240,9 @@ impl World {
             }
             Event::TxDone(n) => format!("{}: the wire is free", nic(n)),
             Event::Watchdog(n) => format!("{}: the queue's timer", nic(n)),
-            Event::Cpu(h) | Event::HostTimer(h) | Event::Loop(h) => format!("{}: {event:?}", host(h)),
+            Event::Cpu(h) | Event::HostTimer(h) | Event::Loop(h) | Event::Across(h) => {
+                format!("{}: {event:?}", host(h))
+            }
             Event::Tcp(sock) => {
                 format!("{}: the timer of socket {sock}", host(self.net.sockets[sock].host))
             }

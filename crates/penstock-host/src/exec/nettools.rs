@@ -421,13 +421,16 @@ impl Host {
         let mut heard = self.devices[bridge].bridge.as_ref().map_or(Vec::new(), |b| b.heard(now));
         heard.sort_by_key(|h| h.mac);
         for h in heard {
+            // Who is behind no port, the bridge itself, is not told (br_fdb_fillbuf).
+            let bridge = self.devices[bridge].bridge.as_deref();
+            let Some(port) = h.port.and_then(|port| bridge?.port_number(port)) else { continue };
             let mac: Vec<String> = h.mac.iter().map(|b| format!("{b:02x}")).collect();
             let hundredths = h.age.as_ns() / 10_000_000;
             let local = if h.local { "yes" } else { "no" };
             let _ = writeln!(
                 out,
                 "{:>3}\t{}\t{local}\t\t{:>4}.{:02}",
-                h.port,
+                port,
                 mac.join(":"),
                 hundredths / 100,
                 hundredths % 100

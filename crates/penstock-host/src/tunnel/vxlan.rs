@@ -9,7 +9,7 @@ use super::{IP_HLEN, ecn};
 use crate::fragment::IP_DF;
 use crate::route::{Hop, Key, RouteKind};
 use crate::{Host, HostCx};
-use penstock_lang::ip::{Df, Ttl, VxlanSet};
+use penstock_lang::ip::{Df, FdbView, Ttl, VxlanSet};
 use penstock_model::{Span, Time};
 use penstock_packet::headers::ipproto;
 use penstock_packet::{L3, L4, Packet, Shim, Skb, Udp};
@@ -305,16 +305,22 @@ impl Host {
         Ok(())
     }
     /// `bridge fdb show` of a VXLAN device: a line for each station and each machine behind which it is.
-    pub(crate) fn vxlan_fdb_lines(&self, ifindex: u32, now: Time) -> Vec<String> {
+    pub(crate) fn vxlan_fdb_views(&self, ifindex: u32, named: bool, now: Time) -> Vec<FdbView> {
         let device = &self.devices[ifindex];
         let Some(vxlan) = device.vxlan.as_deref() else { return Vec::new() };
-        let mac = |m: &Mac| m.map(|b| format!("{b:02x}")).join(":");
         let there = vxlan.fdb.iter().filter(|(_, e)| !vxlan.ages(e, now));
-        let lines = there.flat_map(|(m, e)| {
-            let state = if e.stays { "self permanent" } else { "self" };
-            e.remotes.iter().map(move |r| format!("{} dev {} dst {r} {state}", mac(m), device.name))
+        let views = there.flat_map(|(mac, e)| {
+            e.remotes.iter().map(move |remote| FdbView {
+                mac: *mac,
+                dev: named.then(|| device.name.clone()),
+                dst: Some((*remote).into()),
+                vlan: 0,
+                own: true,
+                master: None,
+                state: if e.stays { "permanent" } else { "" },
+            })
         });
-        lines.collect()
+        views.collect()
     }
 }
 

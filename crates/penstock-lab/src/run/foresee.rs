@@ -239,6 +239,14 @@ impl<'a> Net<'a> {
                 None if machine.neighbours().iter().any(|n| n.addr == way.next) => {
                     return Err(Unknown);
                 }
+                // A network namespace of a machine there may have it, by a bridge or a macvlan.
+                None if self
+                    .all_ends(link)
+                    .filter_map(|e| self.host(&e.host))
+                    .any(|h| self.machine(h).has_spaces()) =>
+                {
+                    return Err(Unknown);
+                }
                 None => {
                     let ends = self.ends(link);
                     let whose = self

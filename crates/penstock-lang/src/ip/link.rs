@@ -43,7 +43,7 @@ pub enum LinkData {
         /// `egress-qos-map`: a packet's priority and its tag's, in the order given.
         egress: Vec<(u32, u32)>,
     },
-    /// `macvlan`, `macvtap`: the mode.
+    /// `macvlan`, `macvtap`: the mode, and the flags `nopromisc` and `nodst` behind it.
     Macvlan(String),
     /// `vrf`: its table; `None` where it was not given, which the kernel refuses.
     Vrf(Option<u32>),
@@ -434,21 +434,29 @@ impl Words<'_> {
 
     /// `macvlan_parse_opt`.
     fn macvlan_words(&mut self, kind: &str) -> Parsed<LinkData> {
-        let mut mode = "vepa".to_owned();
+        let (mut mode, mut flag) = ("vepa".to_owned(), String::new());
         while let Some(word) = self.next() {
             if matches(&word, "mode") {
                 mode = self.value()?;
+                flag = String::new();
                 if !["private", "vepa", "bridge", "passthru", "source"].contains(&mode.as_str()) {
                     let message = format!(
                         "Error: argument of \"mode\" must be \"private\", \"vepa\", \"bridge\", \"passthru\" or \"source\", not \"{mode}\""
                     );
                     return self.fail(1, message, "");
                 }
-            } else if !matches(&word, "nopromisc") {
+            } else if matches(&word, "flag") && self.peek().is_some() {
+            } else if matches(&word, "nopromisc") || matches(&word, "nodst") {
+                let flags = ["nopromisc", "nodst"];
+                flag += flags.iter().find(|f| f.starts_with(&word)).map_or("", |f| f);
+                flag.insert(0, ' ');
+            } else if ["macaddr", "bcqueuelen", "bclim"].iter().any(|known| matches(&word, known)) {
+                return self.fail(255, format!("{kind}: {word}: not simulated"), "leave it out");
+            } else {
                 return self.fail(1, format!("{kind}: unknown option \"{word}\"?"), "mode bridge");
             }
         }
-        Ok(LinkData::Macvlan(mode))
+        Ok(LinkData::Macvlan(mode + &flag))
     }
 
     /// `ip link property add|del`.

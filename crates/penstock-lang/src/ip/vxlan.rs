@@ -1,11 +1,9 @@
-//! VXLAN: the words of `ip link … type vxlan`, and those of `bridge fdb`.
+//! VXLAN: the words of `ip link … type vxlan`.
 //!
-//! Follows: iproute2 6.1.0 `ip/iplink_vxlan.c` `vxlan_parse_opt`, `vxlan_print_opt`; `bridge/fdb.c` `fdb_modify`, `fdb_show`.
+//! Follows: iproute2 6.1.0 `ip/iplink_vxlan.c` `vxlan_parse_opt`, `vxlan_print_opt`.
 
 use super::words::{Parsed, Words, matches, number};
 use super::{Failure, Family, LinkData};
-use crate::token::Word;
-use penstock_model::Kernel;
 use std::net::IpAddr;
 
 /// `ttl`.
@@ -228,98 +226,5 @@ impl Words<'_> {
             return self.fail(255, "vxlan: both group and remote must be of the same address family", "");
         }
         Ok(LinkData::Vxlan(Box::new(v)))
-    }
-}
-
-/// `bridge fdb`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Fdb {
-    /// `show`, of one device or of all.
-    Show(Option<String>),
-    /// `add`, `append`, `replace`, `del`.
-    Change(FdbChange),
-}
-
-/// A change of a forwarding table.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FdbChange {
-    /// `add`, `append`, `replace`, `del`.
-    pub verb: &'static str,
-    /// The address.
-    pub mac: [u8; 6],
-    /// The device.
-    pub dev: String,
-    /// `dst`.
-    pub dst: Option<IpAddr>,
-    /// `permanent` and `static` entries stay; a `dynamic` one ages.
-    pub stays: bool,
-    /// Other words that are not known here.
-    pub asked: Vec<String>,
-}
-
-/// Reads `bridge fdb …`, whose words begin behind `fdb`.
-///
-/// # Errors
-/// What bridge says of the line.
-pub fn fdb(words: &[Word], kernel: Kernel) -> Result<Fdb, Failure> {
-    let mut w = Words { words, at: 2, kernel };
-    let verb = w.next().unwrap_or_else(|| "show".to_owned());
-    let verb = match verb.as_str() {
-        v if matches(v, "show") || v == "list" || v == "lst" => {
-            let mut dev = None;
-            while let Some(word) = w.next() {
-                match word.as_str() {
-                    "dev" | "brport" => dev = Some(w.value()?),
-                    "br" | "vlan" | "state" | "dynamic" => {
-                        return w.fail(255, format!("bridge fdb show {word}: not known here"), "dev NAME");
-                    }
-                    _ => dev = Some(word),
-                }
-            }
-            return Ok(Fdb::Show(dev));
-        }
-        v if matches(v, "add") => "add",
-        v if matches(v, "append") => "append",
-        v if matches(v, "replace") => "replace",
-        v if matches(v, "delete") => "del",
-        v => {
-            let message = format!("Command \"{v}\" is unknown, try \"bridge fdb help\".");
-            return w.fail(255, message, "add, append, replace, del or show");
-        }
-    };
-    let (mut mac, mut dev, mut dst, mut stays, mut asked) = (None, None, None, true, Vec::new());
-    while let Some(word) = w.next() {
-        match word.as_str() {
-            "dev" => dev = Some(w.value()?),
-            "dst" => {
-                let text = w.value()?;
-                dst = Some(w.addr(&text, Family::Any)?);
-            }
-            "self" | "local" | "permanent" => {}
-            "static" | "temp" => {}
-            "dynamic" => stays = false,
-            "master" | "router" | "use" | "extern_learn" | "sticky" => asked.push(word),
-            "port" | "vni" | "src_vni" | "via" | "vlan" | "nhid" => {
-                let value = w.value()?;
-                asked.push(format!("{word} {value}"));
-            }
-            _ => {
-                let bytes: Vec<Option<u8>> =
-                    word.split(':').map(|b| u8::from_str_radix(b, 16).ok()).collect();
-                let read = bytes.into_iter().collect::<Option<Vec<u8>>>().and_then(|b| b.try_into().ok());
-                match read {
-                    Some(read) => mac = Some(read),
-                    None => {
-                        return w.fail(255, format!("Invalid address \"{word}\""), "e.g. 02:00:00:00:00:01");
-                    }
-                }
-            }
-        }
-    }
-    match (mac, dev) {
-        (Some(mac), Some(dev)) => Ok(Fdb::Change(FdbChange { verb, mac, dev, dst, stays, asked })),
-        _ => {
-            w.fail(255, "Device and address are required arguments.", "bridge fdb append MAC dev DEV dst IP")
-        }
     }
 }

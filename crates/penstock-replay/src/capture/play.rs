@@ -243,6 +243,9 @@ impl Player<'_> {
                     }
                     Effect::Deliver(packet) if self.line.ingress => self.left(packet, self.line.ifindex),
                     Effect::Deliver(packet) => self.note(packet, |_, _| Fate::Received),
+                    Effect::Across { ifindex, how, packet, .. } => {
+                        self.with(|host, cx| host.comes_across(ifindex, how, packet, cx));
+                    }
                     Effect::Moved(packet) => self.pool.free(packet),
                     Effect::Orphaned(_) => {}
                     Effect::Dropped { packet, place, reason, .. } => {

@@ -1,6 +1,7 @@
 //! Who gets a packet, and what becomes of the memory of those that leave.
 
 use super::*;
+use crate::crossing::one_machine;
 use crate::sock::Owing;
 use penstock_tcp::{EcnField, Error};
 
@@ -284,9 +285,11 @@ impl Net {
         let Some((flow, part)) = untag(owed.flow) else { return };
         let sock = self.meter.flows[flow as usize].socks[usize::from(part == Part::Back)];
         let Some(s) = self.sockets.get_mut(sock) else { return };
-        if s.host != host {
+        // What leaves by a namespace's macvlan leaves by a device of another's of its machine.
+        if s.host != host && !one_machine(&self.machines, host, s.host) {
             return;
         }
+        let host = s.host;
         let kernel = self.machines[host as usize].kernel;
         match &mut s.kind {
             Kind::Tcp(t) if owed.tcp_payload > 0 => {
@@ -339,7 +342,8 @@ impl Net {
         {
             let now = self.queue.now();
             let sock = self.meter.flows[flow as usize].socks[usize::from(part == Part::Back)];
-            if let Some(s) = self.sockets.get_mut(sock).filter(|s| s.host == host)
+            if let Some(s) = self.sockets.get_mut(sock)
+                && (s.host == host || one_machine(&self.machines, host, s.host))
                 && let Kind::Tcp(t) = &mut s.kind
             {
                 let memory = (owed.part == Owing::Both).then_some(owed.tcp_payload);

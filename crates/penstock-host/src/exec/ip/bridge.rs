@@ -1,12 +1,16 @@
-//! `type bridge` and `type bridge_slave`: what the words after it set.
+//! `type bridge` and `type bridge_slave`: what the words after it set; and `bridge`.
 //!
-//! Follows: iproute2 6.12 `ip/iplink_bridge.c`, `ip/iplink_bridge_slave.c`; linux v6.12 `net/bridge/br_netlink.c` `br_changelink`, `br_setport`.
-//! Differs: what is about the spanning tree, IGMP, VLANs and netfilter is kept where it is as it was, and told before a run where it is not.
+//! Follows: iproute2 6.12 `ip/iplink_bridge.c`, `ip/iplink_bridge_slave.c`, `bridge/vlan.c`, `bridge/fdb.c`, `bridge/link.c`; linux v6.12
+//! `net/bridge/br_netlink.c` `br_changelink`, `br_setport`; `net/core/rtnetlink.c` `rtnl_bridge_setlink`.
+//! Differs: what is about the spanning tree, IGMP and netfilter is kept where it is as it was, and told before a run where it is not.
 
-use super::says;
-use crate::Host;
-use penstock_lang::ip::Failure;
-use penstock_model::Span;
+use super::super::Ran;
+use super::{Done, errno, says};
+use crate::bridge::{ETH_P_8021AD, Said};
+use crate::{Host, Output};
+use penstock_lang::ip::{self, Bridge, Failure, FdbChange, FdbFilter, Form, VlanChange};
+use penstock_lang::token::Line;
+use penstock_model::{Kernel, KernelError, Span, Time};
 
 /// Words of a bridge that have a value, and the value that changes nothing; empty: any.
 const BRIDGE: [(&str, &str); 36] = [
@@ -95,7 +99,8 @@ fn time(value: &str, name: &str) -> Result<Span, Failure> {
 
 impl Host {
     /// Sets what follows `type bridge`. `words`: names and values in turn.
-    pub(super) fn set_bridge(&mut self, ifindex: u32, words: &[String]) -> Result<(), Failure> {
+    pub(super) fn set_bridge(&mut self, ifindex: u32, words: &[String], now: Time) -> Result<(), Failure> {
+        let vlans = self.kernel != Kernel::V2_6_35;
         let mut words = words.iter();
         while let Some(name) = words.next() {
             if matches!(name.as_str(), "fdb_flush") {
@@ -119,6 +124,24 @@ impl Host {
             match name.as_str() {
                 "ageing_time" => b.ageing = time(value, name)?,
                 "forward_delay" => b.forward_delay = time(value, name)?,
+                "hello_time" => b.hello_time = time(value, name)?,
+                "max_age" => b.max_age = time(value, name)?,
+                "priority" => b.priority = value.parse().map_err(|_| wrong(value, name))?,
+                "vlan_filtering" if vlans => {
+                    b.vlan.on = value.parse::<u8>().map_err(|_| wrong(value, name))? != 0;
+                }
+                "vlan_protocol" if vlans => {
+                    b.vlan.protocol = match value.to_ascii_lowercase().as_str() {
+                        "802.1q" | "0x8100" => 0x8100,
+                        "802.1ad" | "0x88a8" => ETH_P_8021AD,
+                        known if known.starts_with("0x") => return Err(errno(KernelError::EPROTONOSUPPORT)),
+                        _ => return Err(wrong(value, name)),
+                    };
+                }
+                "vlan_default_pvid" if vlans => {
+                    let pvid: u16 = value.parse().map_err(|_| wrong(value, name))?;
+                    self.set_default_pvid(ifindex, pvid.into(), now).map_err(|e| ip::refused(&e))?;
+                }
                 _ => b.ask(name, value, harmless),
             }
         }
@@ -157,6 +180,22 @@ impl Host {
                 "mcast_flood" => &mut port.set.mcast_flood,
                 "bcast_flood" => &mut port.set.bcast_flood,
                 "isolated" => &mut port.set.isolated,
+                "cost" => {
+                    let cost = value.parse().map_err(|_| wrong(value, name))?;
+                    if !(1..=65_535).contains(&cost) {
+                        return Err(errno(KernelError::ERANGE));
+                    }
+                    port.cost = Some(cost);
+                    continue;
+                }
+                "priority" => {
+                    let priority = value.parse().map_err(|_| wrong(value, name))?;
+                    if priority > 63 {
+                        return Err(errno(KernelError::ERANGE));
+                    }
+                    port.priority = priority;
+                    continue;
+                }
                 _ => {
                     b.ask(name, value, harmless);
                     continue;
@@ -165,5 +204,127 @@ impl Host {
             *set = on(value, name)?;
         }
         Ok(())
+    }
+
+    /// One of these words, said through a file.
+    pub(crate) fn write_bridge_word(
+        &mut self,
+        ifindex: u32,
+        name: &str,
+        value: &str,
+        now: Time,
+    ) -> Result<(), &'static str> {
+        let words = [name.to_owned(), value.to_owned()];
+        self.set_bridge(ifindex, &words, now).map_err(|_| "Invalid argument")
+    }
+
+    /// `bridge`.
+    pub(in crate::exec) fn bridge_tool(&mut self, line: &Line, now: Time) -> Ran {
+        if let Some(name) = ip::netns_option(&line.words) {
+            let name = name.to_owned();
+            let run = |host: &mut Host| host.bridge_here(line, now);
+            return match self.space_of(&name).and_then(|space| self.in_space(space, run)) {
+                Some(ran) => ran,
+                None => Output::fail(crate::netns::no_space(&name), 255, "ip netns lists the namespaces"),
+            };
+        }
+        self.bridge_here(line, now)
+    }
+    fn bridge_here(&mut self, line: &Line, now: Time) -> Ran {
+        match ip::bridge(&line.words, self.kernel).and_then(|command| self.bridge_command(command, now)) {
+            Ok(stdout) => Output::say(stdout),
+            Err(f) => Output::fail(f.stderr, f.exit, &f.help).at_word(line, f.word),
+        }
+    }
+    fn bridge_command(&mut self, command: Bridge, now: Time) -> Done {
+        let no_device = |name: &str| says(255, format!("Cannot find device \"{name}\""));
+        let at = |host: &Host, dev: &Option<String>| match dev {
+            Some(name) => host.ifindex(name).map(Some).ok_or_else(|| no_device(name)),
+            None => Ok(None),
+        };
+        match command {
+            Bridge::Say(text) => Ok(text),
+            Bridge::VlanShow(dev, vid, form) => {
+                let views = self.vlan_views(at(self, &dev)?, vid);
+                Ok(ip::vlans(&views, form, self.kernel))
+            }
+            Bridge::Vlan(change) => self.vlan_change(&change, now),
+            Bridge::FdbShow(filter, form) => self.fdb_show(&filter, form, now),
+            Bridge::Fdb(change) => self.fdb_change(&change, now),
+            Bridge::LinkShow(dev, form) => {
+                if form.details || form.stats > 0 {
+                    let help = "ip -d link show, ip -s link show";
+                    return Err(Failure {
+                        help: help.to_owned(),
+                        ..says(127, "bridge -d link, bridge -s link: not simulated")
+                    });
+                }
+                let views = self.port_views(at(self, &dev)?, now);
+                Ok(ip::ports(&views, form, self.kernel))
+            }
+            Bridge::LinkSet(dev, words) => {
+                let ifindex = self
+                    .ifindex(&dev)
+                    .ok_or_else(|| says(255, format!("Cannot find bridge device \"{dev}\"")))?;
+                if self.bridge_of(ifindex).is_none() {
+                    return Err(says(255, "RTNETLINK answers: Operation not supported"));
+                }
+                self.set_bridge_port(ifindex, &words)?;
+                Ok(String::new())
+            }
+        }
+    }
+    fn vlan_change(&mut self, c: &VlanChange, now: Time) -> Done {
+        let ifindex = self
+            .ifindex(&c.dev)
+            .ok_or_else(|| says(255, format!("Cannot find bridge device \"{}\"", c.dev)))?;
+        let flags = c.add.then_some((c.pvid, c.untagged));
+        let wanted = [(c.master || !c.own, false), (c.own, true)];
+        for (_, own) in wanted.into_iter().filter(|w| w.0) {
+            let done = self.bridge_vlan(ifindex, own, c.vids.0..=c.vids.1, flags, now);
+            done.map_err(|e| Failure { exit: 255, ..ip::refused(&e) })?;
+        }
+        Ok(String::new())
+    }
+    fn fdb_show(&self, f: &FdbFilter, form: Form, now: Time) -> Done {
+        if form.details || form.stats > 0 {
+            let help = "brctl showmacs shows when each was heard last";
+            return Err(Failure {
+                help: help.to_owned(),
+                ..says(127, "bridge -s fdb, bridge -d fdb: not simulated")
+            });
+        }
+        let at = |dev: &Option<String>| match dev {
+            Some(name) => self
+                .ifindex(name)
+                .map(Some)
+                .ok_or_else(|| says(255, format!("Cannot find device \"{name}\""))),
+            None => Ok(None),
+        };
+        let views = self.fdb_views(at(&f.dev)?, at(&f.br)?, f, now);
+        Ok(ip::fdbs(&views, form, self.kernel))
+    }
+    fn fdb_change(&mut self, c: &FdbChange, now: Time) -> Done {
+        let ifindex = self.dev(&c.dev).map_err(|f| Failure { exit: 255, ..f })?;
+        if c.master {
+            let known = c.vlan.map(|vid| format!("vlan {vid}"));
+            if let Some(word) = c.asked.iter().find(|word| Some(*word) != known.as_ref()) {
+                return Err(says(255, format!("bridge fdb … master {word}: not known here")));
+            }
+            let said = Said { mac: c.mac, vid: c.vlan, local: c.local, stays: c.stays };
+            let done = self.bridge_fdb(ifindex, c.verb, &said, now);
+            done.map_err(|e| Failure { exit: 255, ..ip::refused(&e) })?;
+            return Ok(String::new());
+        }
+        if self.devices[ifindex].vxlan.is_none() {
+            let help = "an entry of a bridge: bridge fdb add MAC dev PORT master";
+            let what = format!("bridge fdb {}: of devices that are no vxlan only with master here", c.verb);
+            return Err(Failure { help: help.to_owned(), ..says(127, what) });
+        }
+        if let Some(word) = c.asked.first() {
+            return Err(says(255, format!("bridge fdb … {word}: not known here")));
+        }
+        self.vxlan_fdb(ifindex, c, now).map_err(errno)?;
+        Ok(String::new())
     }
 }

@@ -9,7 +9,7 @@ use super::{Done, errno, quiet, says};
 use crate::Host;
 use crate::arp::MAC_BROADCAST;
 use crate::device::{ALLMULTI, INDEX_MAX, Lower, NOARP, PROMISC, class};
-use crate::link::EADDRNOTAVAIL;
+use crate::link::{EADDRINUSE, EADDRNOTAVAIL};
 use crate::six::GenMode;
 use crate::vlan::Vlan;
 use penstock_lang::ip::{
@@ -64,6 +64,11 @@ impl Host {
         if r.dev.is_none() {
             return self.group_request(r, now);
         }
+        let done = self.link_request_of(r, now);
+        self.macvlans_changed(now);
+        done
+    }
+    fn link_request_of(&mut self, r: &LinkRequest, now: Time) -> Done {
         // ip looks for the master while it reads the words.
         self.master_of(r)?;
         let exists = |host: &Host| {
@@ -214,8 +219,14 @@ impl Host {
         } else {
             let home = self.space;
             let at = space.unwrap_or(home);
-            let lower = lower.map(|ifindex| Lower { space: home, ifindex });
-            let inherit = lower.and_then(|l| self.devices.get(l.ifindex)).map(|d| (d.mac, d.mtu, d.flags));
+            let lower = match lower {
+                Some(below) if kind == "macvlan" => {
+                    Some(self.check_macvlan(below, &r.data, r.mtu).map_err(|e| ip::refused(&e))?)
+                }
+                lower => lower.map(|ifindex| Lower { space: home, ifindex }),
+            };
+            let below = lower.filter(|l| l.space == home).and_then(|l| self.devices.get(l.ifindex));
+            let inherit = below.map(|d| (d.mac, d.mtu, d.flags));
             let made = self
                 .in_space(at, |host| {
                     let ifindex = host.make(r, &kind, lower, now)?;
@@ -343,6 +354,7 @@ impl Host {
         device.lower = lower;
         device.data = match &r.data {
             LinkData::Peer(_) => LinkData::None,
+            LinkData::None if kind == "macvlan" => LinkData::Macvlan("vepa".to_owned()),
             other => other.clone(),
         };
         if let Some(mac) = r.address.as_deref().map(mac_of).transpose()? {
@@ -379,13 +391,23 @@ impl Host {
         }
         if let Some(b) = self.devices[ifindex].bridge.as_deref_mut() {
             b.own_mtu = mtu.is_some() && kernel != Kernel::V2_6_35;
-            self.bridge_addressed(ifindex, now);
+            self.bridge_made(ifindex, now);
         }
         if kind == "vrf" {
             self.vrf_made(ifindex);
         }
+        // rtnl_fill_link_netnsid
+        if let Some(away) = lower.filter(|l| l.space != self.space) {
+            self.space_number(away.space);
+        }
+        if kind == "macvlan" {
+            let below = lower.and_then(|l| self.space_ref(l.space)?.devices.get(l.ifindex));
+            let inherited = below.map(|d| (d.mac, d.mtu));
+            self.macvlan_made(ifindex, inherited, mtu.is_some());
+            self.macvlans_changed(now);
+        }
         if let (LinkData::Words(words), "bridge") = (&r.data, kind)
-            && let Err(e) = self.set_bridge(ifindex, words)
+            && let Err(e) = self.set_bridge(ifindex, words, now)
         {
             self.delete_link(ifindex, now);
             return Err(e);
@@ -448,6 +470,9 @@ impl Host {
             if loopback {
                 return Err(errno(EADDRNOTAVAIL));
             }
+            if self.macvlan_addr_busy(ifindex, mac) {
+                return Err(errno(EADDRINUSE));
+            }
             let device = &mut self.devices[ifindex];
             device.mac = mac;
             if let Some(b) = device.bridge.as_deref_mut() {
@@ -457,7 +482,10 @@ impl Host {
                 b.own_mac = true;
                 self.bond_tells_slaves(ifindex, now);
             }
+            //= linux v6.12 net/ipv4/arp.c arp_netdev_event, net/core/neighbour.c neigh_changeaddr: whom one knows there is forgotten.
+            self.neigh_flush(ifindex);
             self.bridge_addressed(ifindex, now);
+            self.macvlan_addressed(ifindex, now);
         }
         if let Some(mtu) = r.mtu {
             let mtu = u32::try_from(mtu).unwrap_or(u32::MAX);
@@ -515,6 +543,9 @@ impl Host {
                 let lower = device.vlan.as_ref().map(|v| v.lower);
                 device.vlan = lower.and_then(|lower| Vlan::new(lower, &device.data)).map(Box::new);
             }
+            LinkData::Macvlan(mode) if self.devices[ifindex].macvlan.is_some() => {
+                self.change_macvlan(ifindex, mode).map_err(|e| ip::refused(&e))?;
+            }
             LinkData::Vxlan(_) => {
                 let text = "ip link set … type vxlan: what a vxlan was made with stays here; delete it and add it anew";
                 return Err(says(255, text));
@@ -523,7 +554,7 @@ impl Host {
         }
         if let LinkData::Words(words) = &r.data {
             match r.kind.as_deref() {
-                Some("bridge") => self.set_bridge(ifindex, words)?,
+                Some("bridge") => self.set_bridge(ifindex, words, now)?,
                 Some("bond") => self.set_bond(ifindex, words, now)?,
                 Some("bridge_slave") => self.set_bridge_port(ifindex, words)?,
                 _ => {}
@@ -604,6 +635,9 @@ impl Host {
         if device.loopback || ifindex == to {
             return Err(errno(KernelError::EINVAL));
         }
+        if device.macvlans.is_some() && self.devices[to].class.kind != "vrf" {
+            return Err(errno(EBUSY));
+        }
         if bridge && device.class.kind == "bridge" {
             return Err(self.no(ELOOP, "Can not enslave a bridge to a bridge"));
         }
@@ -659,6 +693,10 @@ impl Host {
             None => "noop",
         };
         let carried = self.counters(d);
+        let max_mtu = match self.lower_of(d) {
+            Some(below) if d.macvlan.is_some() => below.mtu_bounds().1,
+            _ => max_mtu,
+        };
         LinkView {
             ifindex,
             name: d.name.clone(),

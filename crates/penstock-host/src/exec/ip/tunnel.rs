@@ -1,19 +1,17 @@
-//! `ip tunnel`, and what `ip link … type ipip|sit|gre|gretap|vxlan` says beyond a link; `bridge fdb`.
+//! `ip tunnel`, and what `ip link … type ipip|sit|gre|gretap|vxlan` says beyond a link.
 //!
 //! Follows: linux v6.12 `net/ipv4/ip_tunnel.c` `ip_tunnel_newlink`, `ip_tunnel_changelink`, `ip_tunnel_ctl`; `net/ipv4/ip_gre.c` `ipgre_link_update`;
-//! `drivers/net/vxlan/vxlan_core.c` `vxlan_config_validate`; iproute2 6.1.0 `ip/iptunnel.c`, `ip/tunnel.c`, `bridge/fdb.c`.
+//! `drivers/net/vxlan/vxlan_core.c` `vxlan_config_validate`; iproute2 6.1.0 `ip/iptunnel.c`, `ip/tunnel.c`.
 
-use super::super::Ran;
 use super::{Done, errno, says};
+use crate::Host;
 use crate::device::NetDevice;
 use crate::tunnel::vxlan::{HEADROOM, Vxlan};
 use crate::tunnel::{Tunnel, place};
-use crate::{Host, Output};
 use penstock_lang::ip::{
-    self, Failure, Fdb, Form, LinkData, LinkRequest, LinkVerb, TunnelRequest, TunnelSet, TunnelVerb,
-    TunnelView, TunnelWords, VxlanSet,
+    self, Failure, Form, LinkData, LinkRequest, LinkVerb, TunnelRequest, TunnelSet, TunnelVerb, TunnelView,
+    TunnelWords, VxlanSet,
 };
-use penstock_lang::token::Line;
 use penstock_model::{KernelError, Time};
 
 /// The kinds of [`Tunnel`].
@@ -219,42 +217,6 @@ impl Host {
             },
         };
         Ok(ip::tunnels(&views, form, self.kernel))
-    }
-
-    /// `bridge`: `fdb` of VXLAN devices.
-    pub(in crate::exec) fn bridge_tool(&mut self, line: &Line, now: Time) -> Ran {
-        if line.words.get(1).is_none_or(|w| w.text != "fdb") {
-            let help = "bridge fdb of a vxlan device is here; brctl and ip link show what a bridge has";
-            return Output::fail("bridge: only \"bridge fdb\" is here\n", 127, help);
-        }
-        let done = ip::fdb(&line.words, self.kernel).and_then(|command| self.fdb(command, now));
-        match done {
-            Ok(stdout) => Output::say(stdout),
-            Err(f) => Output::fail(f.stderr, f.exit, &f.help).at_word(line, f.word),
-        }
-    }
-    fn fdb(&mut self, command: Fdb, now: Time) -> Done {
-        match command {
-            Fdb::Show(dev) => {
-                let only = dev.as_deref().map(|d| self.dev(d)).transpose()?;
-                let of = self.devices.iter().filter(|d| only.is_none_or(|i| i == d.ifindex));
-                let lines: Vec<String> =
-                    of.flat_map(|d| self.vxlan_fdb_lines(d.ifindex, now)).map(|line| line + "\n").collect();
-                Ok(lines.concat())
-            }
-            Fdb::Change(change) => {
-                let ifindex = self.dev(&change.dev)?;
-                if self.devices[ifindex].vxlan.is_none() {
-                    let what = format!("bridge fdb {}: only of vxlan devices here", change.verb);
-                    return Err(says(127, what));
-                }
-                if let Some(word) = change.asked.first() {
-                    return Err(says(255, format!("bridge fdb … {word}: not known here")));
-                }
-                self.vxlan_fdb(ifindex, &change, now).map_err(errno)?;
-                Ok(String::new())
-            }
-        }
     }
 }
 

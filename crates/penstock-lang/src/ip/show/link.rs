@@ -129,7 +129,7 @@ const FLAGS: [(&str, u32); 18] = [
     ("ECHO", 0x40000),
 ];
 
-fn flags(out: &mut Out, l: &LinkView, lower_down: bool) {
+pub(super) fn flags(out: &mut Out, l: &LinkView, lower_down: bool) {
     let mut names: Vec<&str> = Vec::new();
     if l.flags & 1 != 0 && l.flags & 0x40 == 0 {
         names.push("NO-CARRIER");
@@ -148,7 +148,7 @@ fn flags(out: &mut Out, l: &LinkView, lower_down: bool) {
 }
 
 /// `print_name_and_link`; answers whether the device behind is down.
-fn name(out: &mut Out, l: &LinkView, width: usize, after: &str) -> bool {
+pub(super) fn name(out: &mut Out, l: &LinkView, width: usize, after: &str) -> bool {
     let mut shown = l.name.clone();
     let mut down = false;
     match &l.link {

@@ -4,6 +4,7 @@
 //! `print_rule`, `ip/ipneigh.c` `print_neigh`, `ip/ipnetns.c`; 2.6.35 for the old profile.
 
 mod addr;
+mod bridge;
 mod link;
 mod neigh;
 mod route;
@@ -11,6 +12,7 @@ mod tunnel;
 mod vrf;
 
 pub use addr::AddressView;
+pub use bridge::{FdbView, PortView, VlanView, fdbs, ports, vlans};
 pub use link::{Details, LinkRef, LinkView, NetnsRef, links};
 pub use neigh::{NeighView, neighbours, netns, netns_ids};
 pub use route::{NextHopView, RouteView, RuleView, routes, rules};

@@ -525,7 +525,7 @@ impl Host {
             Crossing::Heard { own: true } => self.across_receive(ifindex, 0, frame, cx),
             Crossing::Forwarded { same } => {
                 // ____dev_forward_skb
-                if !device.up || frame.len > device.mtu + LONGEST_HEADER {
+                if !device.up || frame.len > device.mtu + LONGEST_HEADER && frame.gso().is_none() {
                     device.counters.rx_dropped += 1;
                     self.discard(frame, "netif", "too-long", cx);
                     return;

@@ -279,7 +279,7 @@ impl Host {
             handle_vlan(&p.vlans, vid, &mut frame);
         }
         let longest = self.devices[port].mtu + ETH_HLEN + VLAN_HLEN;
-        if frame.len > longest {
+        if frame.len > longest && frame.gso().is_none() {
             self.not_bridged(frame, "too-long", cx);
             return;
         }

@@ -55,15 +55,6 @@ fn what_cannot_work_is_told_with_its_cause() {
             "a has no route to 10.0.0.2",
         ),
         (
-            SIX.to_owned() + &app("b", "iperf3 -s") + &app("a", "iperf3 -6 -c fd00::2 -u -l 4000 -t 1"),
-            "datagrams of 4000 bytes do not fit into a packet of IPv6, and are not cut into fragments here | write 1452 bytes or less",
-        ),
-        (
-            SIX.to_owned()
-                + "[[flow]]\nfrom = \"a\"\nto = \"b\"\nipv6 = true\nudp = true\nload = { size = 1453, gap = \"9ms\" }\n",
-            "datagrams of 1453 bytes do not fit into a packet of IPv6",
-        ),
-        (
             routed("", BACK) + &ping,
             "r does not forward: nothing gets through it to 10.0.1.2 | write in [host.r]: setup = [\"sysctl",
         ),
@@ -103,6 +94,27 @@ fn what_cannot_work_is_told_with_its_cause() {
         assert_eq!(warnings.len(), 1, "{warnings:?}\n{text}");
         assert!(warnings[0].contains(want), "{}\nwant {want}\n{text}", warnings[0]);
         assert!(outcome.record.warnings[0].came_true && !outcome.record.succeeded(), "{text}");
+    }
+}
+
+#[test]
+fn datagrams_that_ipv6_would_cut_are_refused() {
+    let cases = [
+        (
+            app("b", "iperf3 -s") + &app("a", "iperf3 -6 -c fd00::2 -u -l 4000 -t 1"),
+            "a iperf3: datagrams of 4000 bytes do not fit into a packet of IPv6, and are not cut into fragments here | write 1452 bytes or less",
+        ),
+        (
+            "[[flow]]\nfrom = \"a\"\nto = \"b\"\nipv6 = true\nudp = true\nload = { size = 1453, gap = \"9ms\" }\n".to_owned(),
+            "a-b: datagrams of 1453 bytes do not fit into a packet of IPv6",
+        ),
+    ];
+    for (more, want) in cases {
+        let experiment = experiment::parse(&(SIX.to_owned() + &more), "x.toml").unwrap();
+        let options = &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} };
+        let faults = run(&experiment, options).err().unwrap();
+        let said = format!("{} | {}", faults[0].message, faults[0].help);
+        assert!(faults.len() == 1 && said.contains(want), "{said}");
     }
 }
 

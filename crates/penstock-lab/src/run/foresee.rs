@@ -348,6 +348,25 @@ fn largest(flow: &Flow) -> u32 {
     }
 }
 
+/// What Linux would do and is not simulated: datagrams over IPv6 that would be cut into fragments.
+pub(super) fn refusals(experiment: &Experiment, built: &Built) -> Vec<Diagnostic> {
+    let net = Net::new(experiment, built);
+    let fault = |who: &str, place: &Place, from: Option<usize>, dst: Option<IpAddr>, datagram: u32| {
+        let Err(Cause::Known(cause, help)) = net.uncut(from?, dst?, datagram) else { return None };
+        Some(experiment.sources[place.source].fault(place.span.clone(), format!("{who}: {cause}"), help))
+    };
+    let apps = experiment.apps.iter().filter_map(|app| {
+        let intent = intent(app, built)?;
+        let dst = intent.calls.as_ref()?.addr;
+        fault(&app.name, &app.run_place, net.host(&app.on), dst, intent.datagram)
+    });
+    let flows = experiment.flows.iter().filter_map(|flow| {
+        let dst = net.addresses(net.host(&flow.to)?).find(|dst| !flow.ipv6 || dst.is_ipv6());
+        fault(&flow.name, &flow.place, net.host(&flow.from), dst, largest(flow))
+    });
+    apps.chain(flows).collect()
+}
+
 /// What cannot work.
 pub(super) fn warnings(experiment: &Experiment, built: &Built) -> Vec<Warning> {
     let net = Net::new(experiment, built);
@@ -365,8 +384,7 @@ pub(super) fn warnings(experiment: &Experiment, built: &Built) -> Vec<Warning> {
             continue;
         };
         let tcp = call.port.is_some_and(|port| port.0 == "tcp");
-        let datagram = intent.as_ref().map_or(0, |i| i.datagram);
-        match net.there_and_back(from, dst, true, tcp).and_then(|()| net.uncut(from, dst, datagram)) {
+        match net.there_and_back(from, dst, true, tcp) {
             Err(Cause::Known(cause, help)) => told.tell(place, who, cause, help),
             Err(Unknown) => {}
             Ok(()) => {
@@ -382,8 +400,9 @@ pub(super) fn warnings(experiment: &Experiment, built: &Built) -> Vec<Warning> {
             !flow.ipv6 || matches!(dst, IpAddr::V6(a) if !penstock_host::six::is_link_local(*a))
         };
         let Some(dst) = net.addresses(to).find(wanted) else { continue };
-        let way = net.there_and_back(from, dst, flow.tcp.is_some(), flow.tcp.is_some());
-        if let Err(Cause::Known(cause, help)) = way.and_then(|()| net.uncut(from, dst, largest(flow))) {
+        if let Err(Cause::Known(cause, help)) =
+            net.there_and_back(from, dst, flow.tcp.is_some(), flow.tcp.is_some())
+        {
             told.tell(&flow.place, Who::Flow(number), cause, help);
         }
     }

@@ -362,7 +362,8 @@ mod tests {
     fn what_each_segment_needs_lies_together() {
         // What recovery, retransmission and set-up need stands behind, or elsewhere. Thirty lines of a cache.
         assert!(size_of::<Endpoint>() <= 1920, "{}", size_of::<Endpoint>());
-        assert!(offset_of!(Endpoint, rx) <= 112 && offset_of!(Endpoint, tx) <= 648);
+        let (rx, tx) = (offset_of!(Endpoint, rx), offset_of!(Endpoint, tx));
+        assert!(rx <= 112 && tx <= 648, "{rx} {tx}");
         assert!(offset_of!(Endpoint, recovery) < offset_of!(Endpoint, rcv_scaling));
         let cold = [offset_of!(Endpoint, error), offset_of!(Endpoint, aside), offset_of!(Endpoint, cfg)];
         assert!(cold.iter().all(|&at| at >= offset_of!(Endpoint, rcv_scaling)));

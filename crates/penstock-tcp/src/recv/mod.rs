@@ -122,8 +122,6 @@ pub(crate) struct Receiver {
     nomem: bool,
     pushed: bool,
     pushed2: bool,
-    /// Payload of each of the segments that the packet at hand is made of; 0: it is one.
-    joined_of: u16,
     /// Estimate of the peer's segment size.
     rcv_mss: u32,
     last_seg_size: u32,
@@ -164,6 +162,8 @@ pub(crate) struct Receiver {
     early: Option<EarlyAck>,
     buffer: Buffer,
     // The others.
+    /// Payload of each of the segments that the packet at hand is made of; 0: it is one.
+    joined_of: u16,
     compressed_rcv_nxt: u64,
     dup_acks: u32,
     /// Least timeout of a retransmission, jiffies: an ACK is held back for less.

@@ -294,11 +294,12 @@ pub(crate) enum Owing {
     Place,
     /// Its memory; it stays in a queue of the host.
     Memory,
-    /// Nothing: it was cut into so many packets more, each of which has memory of its own.
-    Cut(u32),
+    /// Nothing: it was cut into `ip_payload` packets more, each of which has memory of its own.
+    Cut,
 }
 
 impl Owed {
+    #[inline(always)] // Of each packet.
     pub(crate) fn of(packet: &Packet) -> Owed {
         let role = packet.tc.role;
         // What came in, and a qdisc's copy, belongs to no socket here.
@@ -321,8 +322,11 @@ impl Owed {
     }
     /// What comes free of a packet that a qdisc has orphaned.
     pub(crate) fn to(orphan: Orphan) -> Owed {
-        let part = if orphan.more > 0 { Owing::Cut(orphan.more) } else { Owing::Memory };
-        Owed { part, ..Owed::by(orphan.flow, orphan.len, orphan.header_len, &orphan.l4) }
+        let owed = Owed::by(orphan.flow, orphan.len, orphan.header_len, &orphan.l4);
+        match orphan.more {
+            0 => Owed { part: Owing::Memory, ..owed },
+            more => Owed { part: Owing::Cut, ip_payload: more, ..owed },
+        }
     }
     fn by(flow: u32, len: u32, header_len: u32, l4: &L4) -> Owed {
         let ip_payload = len.saturating_sub(header_len);

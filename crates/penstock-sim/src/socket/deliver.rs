@@ -297,7 +297,7 @@ impl Net {
                     Owing::Both => t.end.transmitted_freed(owed.tcp_payload, now),
                     Owing::Memory => t.end.transmitted_orphaned(owed.tcp_payload, now),
                     Owing::Place => return t.end.transmitted_left(),
-                    Owing::Cut(more) => return t.end.transmitted_cut(more),
+                    Owing::Cut => return t.end.transmitted_cut(owed.ip_payload),
                 }
                 // Most of what leaves nobody has waited for.
                 if !t.pumping && !t.end.is_quiet() {

@@ -50,7 +50,11 @@ impl Net {
     /// Writes; answers how much was taken. Less than asked: [`Wake::Writable`] comes.
     pub(crate) fn tcp_write(&mut self, sock: u32, bytes: u64) -> u64 {
         let now = self.now();
-        let took = self.write(sock, bytes, now);
+        let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return 0 };
+        let took = match t.end.goes_by_calls() {
+            false => t.end.write(bytes, now),
+            true => self.write_by_calls(sock, bytes, now),
+        };
         let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return 0 };
         t.written += took;
         t.want_write = took < bytes;
@@ -59,11 +63,10 @@ impl Net {
     }
     /// A call to write; answers how much was taken. One that pushes on its way sends what it may in between.
     //= linux v6.12 net/ipv4/tcp.c tcp_sendmsg_locked
-    fn write(&mut self, sock: u32, bytes: u64, now: Time) -> u64 {
+    // Apart, as most sockets go without it.
+    #[inline(never)]
+    fn write_by_calls(&mut self, sock: u32, bytes: u64, now: Time) -> u64 {
         let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return 0 };
-        if !t.end.goes_by_calls() {
-            return t.end.write(bytes, now);
-        }
         let mut took = 0;
         let pumping = std::mem::replace(&mut t.pumping, true);
         loop {
@@ -224,8 +227,13 @@ impl Net {
         t.blocked = t.blocked && !t.end.writable();
         let mut called = !t.end.answers_first();
         if t.pending > 0 && !t.blocked {
-            let pending = t.pending;
-            let took = self.write(sock, pending, now);
+            let took = match t.end.goes_by_calls() {
+                false => t.end.write(t.pending, now),
+                true => {
+                    let pending = t.pending;
+                    self.write_by_calls(sock, pending, now)
+                }
+            };
             let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return };
             t.blocked = took < t.pending;
             if t.pending < u64::MAX {
@@ -266,6 +274,7 @@ impl Net {
         self.tell(sock);
     }
     /// Sends what a connection has to send.
+    #[inline(always)] // Into `pump`, which each segment goes through.
     fn drain(&mut self, sock: u32, now: Time) {
         while !self.guard.is_over()
             && let Kind::Tcp(t) = &mut self.sockets[sock].kind
@@ -362,7 +371,7 @@ impl Net {
         self.guard.tell(text);
     }
     /// Tells the program what has happened to its connection.
-    #[inline]
+    #[inline(always)] // Likewise.
     fn tell(&mut self, sock: u32) {
         let s = &mut self.sockets[sock];
         let Kind::Tcp(t) = &mut s.kind else { return };

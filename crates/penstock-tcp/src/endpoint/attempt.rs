@@ -119,7 +119,7 @@ impl Endpoint {
     }
 
     /// A segment of what was handed over is out.
-    #[inline]
+    #[inline(always)] // Mostly there is one.
     fn piece_taken(&mut self, seq: u64, end: u64, bits: u8, departs_us: u64) {
         self.tx.q.push(seq, end, departs_us, self.tx.cc.delivered(), bits, self.tx.host.last_no());
         if let Some(calls) = &mut self.calls

@@ -75,6 +75,7 @@ impl Receiver {
     }
 
     //= linux v6.12 net/ipv4/tcp_input.c tcp_measure_rcv_mss
+    #[inline]
     pub(crate) fn measure_rcv_mss(&mut self, len: u32, psh: bool, header: u32) {
         let last = std::mem::take(&mut self.last_seg_size);
         let all = len;

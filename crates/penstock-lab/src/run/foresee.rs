@@ -325,7 +325,9 @@ impl Net<'_> {
         if datagram == 0 || dst.is_ipv4() || dst.is_loopback() || dst.is_multicast() {
             return Ok(());
         }
-        let most = self.way(from, dst)?.first.saturating_sub(48);
+        // Whether there is a way at all is told elsewhere.
+        let Ok(there) = self.way(from, dst) else { return Ok(()) };
+        let most = there.first.saturating_sub(48);
         match datagram > most {
             true => known(
                 format!(

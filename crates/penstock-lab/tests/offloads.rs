@@ -51,9 +51,10 @@ count = 3
         setup.concat()
     )
 }
-const SHAPED: [&str; 3] = [
+const SHAPED: [&str; 4] = [
     "tc qdisc add dev eth0 root handle 1: htb default 10",
-    "tc class add dev eth0 parent 1: classid 1:10 htb rate 40mbit",
+    "tc class add dev eth0 parent 1: classid 1:1 htb rate 40mbit",
+    "tc class add dev eth0 parent 1:1 classid 1:10 htb rate 10mbit ceil 40mbit",
     "tc qdisc add dev eth0 parent 1:10 fq_codel",
 ];
 

@@ -84,6 +84,8 @@ pub struct Refused {
 /// How often a class has sent or lent on its own allowance, and on that of one above.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Lent {
+    /// Packets it has sent: a super-packet is charged once.
+    pub sent: u64,
     /// Packets on its own allowance, whose soever they were.
     pub lends: u32,
     /// Packets on the allowance of one above.
@@ -120,7 +122,7 @@ pub fn miscounts(classes: &[Charged]) -> Vec<String> {
         }
         let Some(lent) = class.lent else { continue };
         let asked = below_of(class).iter().filter_map(|child| child.lent).map(|l| l.borrows);
-        let asked = asked.fold(lent.gone, u32::wrapping_add).wrapping_add(class.sent.packets as u32);
+        let asked = asked.fold(lent.gone, u32::wrapping_add).wrapping_add(lent.sent as u32);
         if lent.lends.wrapping_add(lent.borrows) != asked {
             found.push(format!(
                 "class {classid}: lent {} and borrowed {}, but sent or was asked for {asked}",
@@ -178,10 +180,10 @@ mod tests {
         all[0].shown = count(10);
         assert_eq!(miscounts(&all), Vec::<String>::new());
         // Who borrows asks the one above.
-        all[2].lent = Some(Lent { lends: 3, borrows: 2, gone: 0 });
-        all[1].lent = Some(Lent { lends: 2, borrows: 0, gone: 0 });
+        all[2].lent = Some(Lent { sent: 5, lends: 3, borrows: 2, gone: 0 });
+        all[1].lent = Some(Lent { sent: 0, lends: 2, borrows: 0, gone: 0 });
         assert_eq!(miscounts(&all), Vec::<String>::new());
-        all[1].lent = Some(Lent { lends: 1, borrows: 0, gone: 0 });
+        all[1].lent = Some(Lent { sent: 0, lends: 1, borrows: 0, gone: 0 });
         assert_eq!(miscounts(&all), ["class 1:2: lent 1 and borrowed 0, but sent or was asked for 2"]);
         all[1].lent = None;
         // A drop belongs to the class that it came to, not to the one above.

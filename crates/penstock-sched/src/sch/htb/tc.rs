@@ -380,11 +380,15 @@ impl Classful for Htb {
                 above: (c.parent != NIL).then(|| Handle(self.engine.classes[c.parent].classid)),
                 shown: Count { packets: c.packets, bytes: c.bytes },
                 own: if self.is_old() { door.taken } else { door.sent() },
-                // A super-packet is charged once.
-                sent: door.left,
+                sent: door.sent(),
                 gone: c.gone,
                 before: Count::default(),
-                lent: Some(Lent { lends: c.lends, borrows: c.borrows, gone: c.gone_borrows }),
+                lent: Some(Lent {
+                    sent: door.left.packets,
+                    lends: c.lends,
+                    borrows: c.borrows,
+                    gone: c.gone_borrows,
+                }),
                 drops: Refused { shown: c.drops, own: door.refused },
             }
         };

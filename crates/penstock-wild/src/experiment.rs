@@ -28,6 +28,9 @@ pub fn experiment(u: &mut Unstructured<'_>) -> Result<String> {
     let mut out = String::new();
     let ms = u.int_in_range(1..=40u32)? * 100;
     let _ = writeln!(out, "duration = \"{ms}ms\"\nseed = {}\nsetup_may_fail = true", u.int_in_range(0..=9)?);
+    if u.ratio(1, 3)? {
+        out.push_str("offloads = true\n");
+    }
     if u.ratio(1, 4)? {
         let _ = writeln!(out, "warmup = \"{}ms\"", ms / 3);
     }
@@ -120,7 +123,8 @@ fn links(u: &mut Unstructured<'_>, shape: Shape, out: &mut String) -> Result<()>
         let mut names: Vec<String> = ends.iter().map(|end| format!("\"{end}\"")).collect();
         if ring > 0 {
             let tx = u.int_in_range(1..=ring)?;
-            names[0] = format!("{{ end = \"{}\", ring = {ring}, tx_frames = {tx} }}", ends[0]);
+            let bql = u.ratio(1, 2)?;
+            names[0] = format!("{{ end = \"{}\", ring = {ring}, tx_frames = {tx}, bql = {bql} }}", ends[0]);
         }
         let _ = writeln!(out, "\n[[link]]\nends = [{}]", names.join(", "));
         // A medium that is shared, and most others, have a rate.

@@ -121,13 +121,16 @@ struct Player<'a> {
 /// Time a packet takes on the line, each of its segments with what Ethernet puts around a frame: padding to 60 bytes, FCS 4, preamble 8, gap 12.
 fn on_the_wire(skb: &Skb, rate: Option<Rate>) -> Span {
     rate.map_or(Span::ZERO, |rate| {
-        let frame = |len: u32| u64::from(len.max(60) + 24);
-        let bytes = skb.gso().map_or(frame(skb.len), |gso| {
+        // Each frame ends at a whole nanosecond, as a card's do.
+        let frame = |len: u32| {
+            let bytes = u64::from(len.max(60) + 24);
+            (bytes * 1_000_000_000).div_ceil(rate.bytes_per_s().max(1)) as i64
+        };
+        Span::from_ns(skb.gso().map_or(frame(skb.len), |gso| {
             let (size, before_last) = (u32::from(gso.size), u32::from(gso.segs - 1));
             let full = frame(skb.segment_headers() + size);
-            full * u64::from(before_last) + frame(skb.len.saturating_sub(size * before_last))
-        });
-        Span::from_ns((bytes * 1_000_000_000).div_ceil(rate.bytes_per_s().max(1)) as i64)
+            full * i64::from(before_last) + frame(skb.len.saturating_sub(size * before_last))
+        }))
     })
 }
 

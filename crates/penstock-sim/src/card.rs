@@ -302,18 +302,24 @@ impl Net {
         } else if !completes {
             self.left_host(host, &packet);
         }
-        if packet.is_noted() && packet.gso().is_some() { self.cut(n, packet) } else { packet }
+        if packet.is_noted() && packet.gso().is_some() {
+            return self.cut(n, packet).unwrap_or_else(|| {
+                let first = self.cables.nics[n as usize].queue.pop_front();
+                first.expect("a super-packet has segments")
+            });
+        }
+        packet
     }
-    /// A super-packet is cut into frames, by the card or by the kernel before it, unless it goes whole over a cable without a rate, as over a veth pair:
-    /// answers the first, and the others wait in the card.
+    /// A super-packet is cut into frames, by the card or by the kernel before it: they wait in the card. Over a cable without a rate, as over a veth pair,
+    /// it goes whole where the card would cut it: then it comes back.
     //= linux v6.12 net/core/dev.c validate_xmit_skb, net/core/gso.c skb_gso_segment, net/ipv4/tcp_offload.c tcp_gso_segment
     #[cold]
-    fn cut(&mut self, n: u32, whole: Packet) -> Packet {
+    fn cut(&mut self, n: u32, whole: Packet) -> Option<Packet> {
         let nic = &self.cables.nics[n as usize];
         let (host, ifindex) = (nic.host, nic.ifindex);
         let by_card = self.machines[host as usize].host.card_cuts(ifindex);
         if nic.is_virtual() && by_card {
-            return whole;
+            return Some(whole);
         }
         let owes = nic.completes() && whole.iif <= crate::index::LOOPBACK;
         let (segments, payload) = (whole.segments() as u16, whole.len - whole.segment_headers());
@@ -326,7 +332,6 @@ impl Net {
                 t.end.transmitted_cut(u32::from(segments) - 1);
             }
         }
-        let mut first = None;
         for number in 0..segments {
             let mut packet = self.pool.segment(&whole, number);
             let last = number + 1 == segments;
@@ -337,13 +342,10 @@ impl Net {
                     (false, true) => Cutter::Qdisc,
                 };
             }
-            match &first {
-                None => first = Some(packet),
-                Some(_) => self.cables.nics[n as usize].queue.push_back(packet),
-            }
+            self.cables.nics[n as usize].queue.push_back(packet);
         }
         self.pool.free(whole);
-        first.expect("a super-packet has segments")
+        None
     }
     /// What is measured of a frame that a card takes: its wait, and the mark that it was given here.
     #[inline(always)] // As above.
@@ -394,19 +396,14 @@ impl Net {
                 self.cables.nics[n as usize].sending = false;
             }
             if packet.is_noted() && packet.gso().is_some() {
-                packet = self.cut_behind(n, packet);
+                // A card with a ring has a rate, or gives the packet back.
+                match self.cut(n, packet) {
+                    None => continue,
+                    Some(whole) => packet = whole,
+                }
             }
             self.cables.nics[n as usize].queue.push_back(packet);
         }
-    }
-    /// The same for a ring that has frames already: answers the last, and those before it are in the ring.
-    #[cold]
-    fn cut_behind(&mut self, n: u32, whole: Packet) -> Packet {
-        let at = self.cables.nics[n as usize].queue.len();
-        let first = self.cut(n, whole);
-        let queue = &mut self.cables.nics[n as usize].queue;
-        queue.insert(at, first);
-        queue.pop_back().expect("the first is there")
     }
 
     /// Sends a frame whose last bit leaves at `end`.

@@ -1,35 +1,11 @@
 //! Macvlans in network namespaces over a card of their machine: programs, queues, the account.
 
-use penstock_host::Output;
+mod shared;
+
 use penstock_model::{Kernel, Rate, Span};
 use penstock_sim::{End, HostId, LinkSpec, World};
+use shared::{program, received, run, shown, space};
 
-fn run(world: &mut World, host: HostId, lines: &[&str]) {
-    for line in lines {
-        let said = world.exec(host, line);
-        assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{line}");
-    }
-}
-fn shown(world: &mut World, host: HostId, line: &str) -> String {
-    let Output { stdout, stderr, status, .. } = world.exec(host, line);
-    assert_eq!((status, stderr.as_str()), (0, ""), "{line}");
-    stdout
-}
-/// What a program printed by `until`.
-fn program(world: &mut World, at: HostId, line: &str, until: Span) -> String {
-    let start = world.now();
-    world.add_app(at, line, start);
-    let results = world.run(start + until);
-    results.apps.last().unwrap().output.clone()
-}
-/// The receiver's figure of an iperf3 client, Mbit/s.
-fn received(output: &str) -> f64 {
-    let line = output.lines().rev().find(|l| l.ends_with("receiver")).unwrap_or_else(|| panic!("{output}"));
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let at = words.iter().position(|w| w.ends_with("bits/sec")).unwrap();
-    let figure: f64 = words[at - 1].parse().unwrap();
-    if words[at] == "Gbits/sec" { figure * 1000.0 } else { figure }
-}
 /// A server at a wire of 100 Mbit/s, and a machine with two containers over its card.
 fn world(mode: &str) -> (World, HostId, HostId) {
     let mut world = World::new(1);
@@ -50,9 +26,6 @@ fn world(mode: &str) -> (World, HostId, HostId) {
         run(&mut world, machine, &lines.iter().map(String::as_str).collect::<Vec<_>>());
     }
     (world, server, machine)
-}
-fn space(world: &World, host: HostId, name: &str) -> HostId {
-    world.namespaces(host).into_iter().find(|(_, n)| n == name).unwrap().0
 }
 const LOST: &str = "100% packet loss";
 
@@ -78,7 +51,7 @@ fn containers_are_stations_of_the_network_below() {
         "{link}"
     );
     assert_eq!(world.miscounts(), [""; 0]);
-    // The device below goes down: there is no carrier.
+    // With the device below it down, the macvlan has no carrier.
     run(&mut world, machine, &["ip link set eth0 down"]);
     let link = shown(&mut world, machine, "ip -n one link show mac1");
     assert!(link.contains("NO-CARRIER") && link.contains("state LOWERLAYERDOWN"), "{link}");

@@ -1,41 +1,16 @@
 //! Network namespaces of one machine, with veth pairs between them: packets, programs, qdiscs, counters.
 
-use penstock_host::{Output, Prefix};
+mod shared;
+
+use penstock_host::Prefix;
 use penstock_model::{Kernel, Rate, Span};
 use penstock_sim::{End, HostId, LinkSpec, World};
+use shared::{program, received, run, shown, space};
 
-fn run(world: &mut World, host: HostId, lines: &[&str]) {
-    for line in lines {
-        let said = world.exec(host, line);
-        assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{line}");
-    }
-}
-fn shown(world: &mut World, host: HostId, line: &str) -> String {
-    let Output { stdout, stderr, status, .. } = world.exec(host, line);
-    assert_eq!((status, stderr.as_str()), (0, ""), "{line}");
-    stdout
-}
 /// Of a device in a namespace: what `ip -s link` shows of received and sent packets and bytes, and of what was lost there.
 fn counters(world: &World, host: HostId, dev: &str) -> [u64; 6] {
     let d = world.host(host).devices().iter().find(|d| d.name == dev).unwrap().counters;
     [d.rx_packets, d.rx_bytes, d.rx_dropped, d.tx_packets, d.tx_bytes, d.tx_dropped]
-}
-/// The machine of a namespace.
-fn space(world: &World, host: HostId, name: &str) -> HostId {
-    world.namespaces(host).into_iter().find(|(_, n)| n == name).unwrap().0
-}
-/// What a program of a namespace printed by `until`.
-fn program(world: &mut World, at: HostId, line: &str, until: Span) -> String {
-    let start = world.now();
-    world.add_app(at, line, start);
-    let results = world.run(start + until);
-    results.apps.last().unwrap().output.clone()
-}
-/// The receiver's figure of an iperf3 client, Mbit/s.
-fn received(output: &str) -> f64 {
-    let line = output.lines().rev().find(|l| l.ends_with("receiver")).unwrap_or_else(|| panic!("{output}"));
-    let words: Vec<&str> = line.split_whitespace().collect();
-    words[words.iter().position(|w| *w == "Mbits/sec").unwrap() - 1].parse().unwrap()
 }
 fn accounted(world: &World) {
     assert_eq!(world.miscounts(), [""; 0]);

@@ -43,7 +43,7 @@ impl Host {
             IpAddr::V6(dst) => self.mtu_towards6(dst, now),
         }
     }
-    /// The device by which a socket, bound to a device or a VRF (0: to none), reaches `dst`; `None` where there is no way.
+    /// The device that leads to `dst` for a socket bound to a device or a VRF (0: to none); `None` where no route does, or `dst` is not another machine.
     pub(crate) fn way_of(&mut self, bound: u32, dst: IpAddr) -> Option<u32> {
         match dst {
             IpAddr::V4(dst) => {

@@ -3,7 +3,7 @@
 //! Follows: linux v6.12 net/core/sock.c `sk_setup_caps`, `sk_dst_gso_max_size`, net/core/dev.c `netif_skb_features`, `validate_xmit_skb`,
 //! net/core/rtnetlink.c `do_setlink`.
 //! Differs: at first a device takes none, as one with `gso_max_segs 1` ([`Host::set_offloads`]; `ethtool -K … tso on` or `gso on` has them made).
-//! Tunnels, and `lo`, take none; what is forwarded into a tunnel is cut before it.
+//! Tunnels, macvlans and `lo` take none; what is forwarded into a tunnel is cut before it.
 
 use crate::{Host, HostCx, NetDevice};
 use penstock_lang::ip::LinkRequest;

@@ -1,4 +1,5 @@
-//! Rule sets as programs write them, whole, in experiments: who reaches whom. Their counters are held against Linux in `crates/penstock-host/tests/sets.rs`.
+//! Whole rule sets of Docker, Kubernetes, fw4 and firewalld in experiments: who reaches whom. Their counters are compared with those of Linux in
+//! `crates/penstock-host/tests/sets.rs`.
 
 use penstock_lab::experiment;
 use penstock_lab::run::{Options, run};

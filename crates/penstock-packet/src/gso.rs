@@ -3,8 +3,7 @@
 //! Follows: linux v6.12 `net/core/gso.c` `skb_gso_segment`, `skb_gso_validate_mac_len`; `net/ipv4/tcp_offload.c` `tcp_gso_segment`;
 //! `net/ipv4/udp_offload.c` `__udp_gso_segment`; `net/ipv4/af_inet.c` `inet_gso_segment`; `net/core/dev.c` `qdisc_pkt_len_init`.
 
-use crate::headers::ETH_HLEN;
-use crate::headers::{L4, TcpFlags};
+use crate::headers::{ETH_HLEN, L4, TcpFlags};
 use crate::skb::Skb;
 
 /// What a packet is cut into (`skb_shinfo(skb)->gso_size`, `gso_segs`).

@@ -229,8 +229,8 @@ impl Config {
             time_wait: Span::from_secs(60),
             device_accounting: false,
             most_asked: (212_992, 212_992),
-            //= linux v7.2 net/ipv4/tcp_ipv4.c tcp_sk_init
             autocorking: true,
+            //= linux v7.2 net/ipv4/tcp_ipv4.c tcp_sk_init
             limit_output: if kernel >= Kernel::V7_2 { 4 << 20 } else { 1 << 20 },
             ns2: ns2::Options::default(),
             deferred_ack: (2, Span::from_ms(200)),

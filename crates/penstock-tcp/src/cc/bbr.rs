@@ -1,8 +1,7 @@
 //! `bbr`: sends at the rate the path was seen to deliver and keeps no more in flight than that rate needs (version 1).
 //!
 //! Follows: linux v6.12 net/ipv4/tcp_bbr.c, net/ipv4/tcp_rate.c; Cardwell et al. 2016.
-//! Differs: the dice of the gain cycle are drawn from the
-//! connection's own number.
+//! Differs: the dice of the gain cycle are drawn from the connection's own number.
 
 use super::path::{self, BW_SCALE, BW_UNIT, Dice, EXTRA_ROUNDS, Pace, UNIT};
 use super::{Algorithm, Build, CongestionControl, INFINITE_SSTHRESH, RateSample, Window};

@@ -707,7 +707,7 @@ impl Endpoint {
         !(fin || eor)
     }
 
-    /// The segment at `index` is sent again: how many segments from it on are handed over together.
+    /// How many segments are retransmitted as one packet, from that at `index` on.
     pub(super) fn rexmit_count(&mut self, index: usize, alone: bool) -> usize {
         if !self.sends_whole() {
             if self.calls.is_some() {
@@ -733,7 +733,7 @@ impl Endpoint {
     pub(super) fn buffer_at(&self, index: usize) -> u32 {
         if self.sends_whole() { self.tx.q.buffer_len(index) } else { self.tx.q.at(index).payload() }
     }
-    /// The segment at `index` is sent again: how many of its buffer go with it as one packet.
+    /// The same where a packet is handed over segment by segment: notes where it ends.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_xmit_retransmit_queue
     pub(super) fn rexmit_run(&mut self, index: usize, alone: bool) {
         let seq = self.tx.q.at(index).seq;

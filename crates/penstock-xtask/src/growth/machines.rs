@@ -162,7 +162,7 @@ impl Rig {
                 Effect::Kick(_) | Effect::Orphaned(_) => {}
                 // One packet comes of each call here.
                 Effect::Next(..) => unreachable!("a datagram is sent whole"),
-                Effect::Across { .. } => unreachable!("there is no macvlan"),
+                Effect::Across { .. } => unreachable!("no machine here has a macvlan"),
                 Effect::Deliver(packet) | Effect::Moved(packet) | Effect::Dropped { packet, .. } => {
                     self.ended += 1;
                     self.pool.free(packet);

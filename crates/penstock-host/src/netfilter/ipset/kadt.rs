@@ -116,7 +116,7 @@ enum Do<'a> {
 /// What came of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Came {
-    /// The packet has no such element, or there is no place.
+    /// The packet holds nothing that could be an element of the set, or the set is full.
     Refused,
     No,
     Yes,

@@ -40,8 +40,14 @@ pub fn applies(experiment: &Experiment, host: &HostSpec, dev: &str) -> Result<Ra
     let texts = host.setup.iter().map(|s| &s.text);
     let apps = experiment.apps.iter().filter(|a| a.on == host.name);
     let commands = apps.flat_map(|a| a.script.iter().map(|s| &s.text).chain([&a.run]));
-    if texts.chain(commands).any(|text| text.contains("mirred")) {
+    let texts: Vec<&str> = texts.chain(commands).map(String::as_str).collect();
+    let says = |words: &[&str]| texts.iter().any(|text| words.iter().any(|word| text.contains(word)));
+    if says(&["mirred"]) {
         return Err("an action may bring it packets of another device");
+    }
+    let whole = experiment.offloads || says(&["tso", "gso"]);
+    if whole && says(&["tbf", "cake", "netem", "taprio", "dualpi2"]) {
+        return Err("its queue may cut super-packets, of which only the first segment is followed");
     }
     let is_end = |end: &&LinkEnd| end.host == host.name && end.dev == dev;
     let mut links = experiment.links.iter().filter_map(|l| Some((l, l.ends.iter().find(is_end)?)));

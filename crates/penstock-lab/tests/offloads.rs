@@ -136,3 +136,24 @@ fn what_is_not_followed_is_said_before_the_run() {
     let size = refused("", "ip link set eth0 gso_max_size 9000");
     assert!(size.contains("offloads = true"), "{size}");
 }
+
+/// A leaf that cuts super-packets and has room for none of their segments: those above count one drop for each packet, and all of it adds up.
+#[test]
+fn what_a_leaf_cuts_and_loses_is_counted_as_linux_does() {
+    for parent in [
+        ["tc qdisc add dev eth0 root handle 1: drr", "tc class add dev eth0 parent 1: classid 1:1 drr"],
+        ["tc qdisc add dev eth0 root handle 1: prio", "true"],
+        [
+            "tc qdisc add dev eth0 root handle 1: htb",
+            "tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit",
+        ],
+    ] {
+        let leaf = [
+            "tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 640kbit burst 1680 limit 400",
+            "tc filter add dev eth0 parent 1: matchall flowid 1:1",
+        ];
+        let outcome = go(&text("offloads = true", &[parent, leaf].concat(), "", 4));
+        let outcome = outcome.unwrap_or_else(|d| panic!("{parent:?}: {}", d[0]));
+        assert!(outcome.record.flows.iter().any(|f| f.lost_packets > 0));
+    }
+}

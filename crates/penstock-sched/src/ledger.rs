@@ -133,6 +133,8 @@ pub(crate) struct Cut {
     /// Packets of which those above learn, modulo 2^32: not those segments that were lost at once, of which they are told in one number with the
     /// others.
     pub(crate) told: u32,
+    /// Those lost at once of which qdiscs above where they were cut have taken account, modulo 2^32.
+    below: u32,
 }
 
 impl Cut {
@@ -142,6 +144,7 @@ impl Cut {
             packets: self.packets.wrapping_sub(before.packets),
             bytes: self.bytes.wrapping_sub(before.bytes),
             told: self.told.wrapping_sub(before.told),
+            below: self.below.wrapping_sub(before.below),
         }
     }
 }
@@ -190,6 +193,13 @@ impl Ledger {
         self.cut.told = self.cut.told.wrapping_add(u32::from(count) - 1);
         self.cut.bytes = self.cut.bytes.wrapping_add(bytes.wrapping_sub(whole));
         segments
+    }
+    /// A qdisc is done with a packet, before which the account stood as `before`: how many segments were lost in those below it of which it has not learnt.
+    #[cold]
+    pub(crate) fn lost_below(&mut self, before: Cut) -> u32 {
+        let in_all = self.cut.since(before);
+        self.cut.below = before.below.wrapping_add(in_all.packets.wrapping_sub(in_all.told));
+        in_all.below
     }
     /// The segments have gone where they go; so many were lost of which those above are not told, or by the answer alone.
     pub(crate) fn segments_done(&mut self, mut memory: Vec<Packet>, lost: u32) {

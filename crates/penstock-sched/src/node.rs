@@ -46,6 +46,8 @@ pub(crate) struct Door {
     pub(crate) reset: u64,
     /// How many more packets the kernel's counters take those for that it has given on, of which super-packets are several, modulo 2^64.
     pub(crate) more: u64,
+    /// Segments that were lost in those below as they were cut there, of which it is not told: the answer tells of one at most.
+    pub(crate) untold: u64,
 }
 
 impl Door {
@@ -62,7 +64,9 @@ impl Door {
     pub(crate) fn drops(&self, kernel: Kernel) -> u64 {
         match kernel {
             Kernel::V2_6_35 => self.refused,
-            Kernel::V6_12 | Kernel::V7_2 => self.lost.wrapping_sub(self.stolen).wrapping_sub(self.reset),
+            Kernel::V6_12 | Kernel::V7_2 => {
+                self.lost.wrapping_sub(self.stolen).wrapping_sub(self.reset).wrapping_sub(self.untold)
+            }
         }
     }
     /// What went through another's door counts here too: it stood in the same class before.
@@ -75,6 +79,7 @@ impl Door {
         self.lost += other.lost;
         self.reset += other.reset;
         self.more = self.more.wrapping_add(other.more);
+        self.untold += other.untold;
     }
 }
 
@@ -202,6 +207,7 @@ impl Node {
         if cx.drops.cut() != cut {
             let more = cx.drops.cut().since(cut);
             self.door.given += u64::from(more.packets);
+            self.door.untold += u64::from(cx.drops.lost_below(cut));
         }
         match answer {
             Xmit::Success => self.door.taken.add(Count::one(len)),

@@ -33,8 +33,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         code: "PS004",
         severity: Level::Error,
-        about: "ip refuses the command",
-        why: "ip cannot read the words, or there is no such device: nothing is changed, and what follows on it is refused too. The message is ip's own.",
+        about: "ip or bridge refuses the command",
+        why: "The program cannot read the words, or there is no such device: nothing is changed, and what follows on it is refused too. The message is its own.",
         find: ip_refuses,
     },
     Rule {
@@ -299,6 +299,13 @@ fn ip_refuses(facts: &Facts, found: &mut Found) {
         let missing =
             !takes_away && stderr.contains("Cannot find device") && !facts.source.is_hushed(step.line);
         if missing || by_ip(step) {
+            refused(facts, found, at, step);
+        }
+    }
+    // Values that no bridge takes, whatever the machine has.
+    let values = ["Invalid VLAN ID \"", "Invalid VLAN range \"", "Invalid address \""];
+    for (at, step) in failing(facts).filter(|s| s.1.program() == "bridge") {
+        if values.iter().any(|said| step.output.stderr.starts_with(said)) {
             refused(facts, found, at, step);
         }
     }

@@ -13,9 +13,10 @@ pub struct Gso {
     pub size: u16,
     /// How many segments there are, at least 2.
     pub segs: u16,
-    /// Its sender is not trusted to have counted them (`SKB_GSO_DODGY`): a packet socket, or a guest's card. Until 7.2 counters of packets go by the
-    /// sender's word for such a packet, which is none: 0.
+    /// Its sender is not trusted to have counted them (`SKB_GSO_DODGY`): a packet socket, or a guest's card.
     pub dodgy: bool,
+    /// They are counted. Counters of packets go by the sender's word for a packet that is not, which is none: 0. Always so until 7.2.
+    pub counted: bool,
 }
 
 /// Which segment a packet is of a super-packet that was cut before it left.
@@ -56,7 +57,7 @@ impl Skb {
         let cut = size > 0 && payload > u32::from(size) && matches!(self.l4, L4::Tcp(_) | L4::Udp(_));
         if cut || self.gso().is_some() {
             let segs = payload.div_ceil(u32::from(size.max(1))).min(u16::MAX.into()) as u16;
-            self.rare_mut().gso = cut.then_some(Gso { size, segs, dodgy });
+            self.rare_mut().gso = cut.then_some(Gso { size, segs, dodgy, counted: !dodgy });
         }
     }
     /// How many segments it is, as far as they are counted: 1 for any other packet.
@@ -72,7 +73,7 @@ impl Skb {
     pub fn counts_as(&self) -> u64 {
         match self.gso() {
             None => 1,
-            Some(Gso { dodgy: true, .. }) => 0,
+            Some(Gso { counted: false, .. }) => 0,
             Some(gso) => gso.segs.into(),
         }
     }
@@ -160,7 +161,7 @@ mod tests {
     fn a_super_packet_counts_the_headers_of_its_segments() {
         let mut skb = tcp(54 + 2500);
         skb.set_gso(1000, false);
-        assert_eq!(skb.gso(), Some(Gso { size: 1000, segs: 3, dodgy: false }));
+        assert_eq!(skb.gso(), Some(Gso { size: 1000, segs: 3, dodgy: false, counted: true }));
         assert_eq!((skb.initial_pkt_len(), skb.segments(), skb.counts_as()), (54 * 3 + 2500, 3, 3));
         assert!(skb.segments_fit(1054) && !skb.segments_fit(1053));
         skb.set_gso(1000, true);

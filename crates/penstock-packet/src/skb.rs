@@ -495,7 +495,7 @@ impl Skb {
         let rare = self.rare.noted(true);
         let (vlan, within, datagram) = (rare.vlan, rare.within.take(), rare.datagram);
         //= linux v6.12 net/ipv4/tcp_offload.c tcp_gso_segment: on its way out the segments of one that is not trusted are counted.
-        let gso = rare.gso.map(|gso| Gso { dodgy: false, ..gso });
+        let gso = rare.gso.map(|gso| Gso { dodgy: false, counted: true, ..gso });
         let mut carried = rare.carried.take();
         if let Some(carried) = &mut carried {
             carried.hashed = false;
@@ -645,10 +645,11 @@ mod tests {
                 post_ct: Some(3),
                 inside: Some([(1, 2), (3, 4)]),
                 frag_max_size: 13,
+                next_hop: Some((3, IpAddr::from([10, 0, 0, 1]))),
                 datagram: Some(14),
                 sfb: [13, 14],
                 txtime: Some(TxTime { clock: TxClock::Tai, asked: true, deadline: true }),
-                gso: Some(Gso { size: 1, segs: 2, dodgy: true }),
+                gso: Some(Gso { size: 1, segs: 2, dodgy: true, counted: false }),
                 segment: Some(Segment { number: 1, paged: true, whole: 3, ..Default::default() }),
             }))),
             ..Skb::new(60, L3::Other(1), L4::None)

@@ -236,7 +236,7 @@ impl Machine {
         (packet.priority, packet.rare_mut().ptype) = (0, Some(OTHERHOST));
         if let Some(gso) = &mut packet.rare_mut().gso {
             // The peer's side has counted its segments when it let it go (`tcp_gso_segment`).
-            gso.dodgy = false;
+            (gso.dodgy, gso.counted) = (false, true);
         }
         if let Some(packet) = self.with_tree(|tree, cx| tree.receive(packet, cx)) {
             if matches!(packet.l3, L3::Ipv4(_) | L3::Ipv6(_)) {

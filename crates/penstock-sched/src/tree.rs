@@ -283,9 +283,9 @@ impl Tree {
     fn count_segments_of(kernel: Kernel, packet: &mut Skb) {
         if kernel >= Kernel::V7_2
             && let Some(gso) = packet.gso()
-            && gso.dodgy
+            && !gso.counted
         {
-            packet.rare_mut().gso = Some(Gso { dodgy: false, ..gso });
+            packet.rare_mut().gso = Some(Gso { counted: true, ..gso });
         }
     }
     /// `netdev_core_pick_tx`: the queue that a filter at the egress hook has chosen, else one of those of XPS (`get_xps_queue`), else one by the

@@ -55,7 +55,7 @@ pub mod unsimulated;
 use crate::qdisc::{Cx, Init, Qdisc};
 use crate::traits::{self, Traits};
 use penstock_model::{Kernel, KernelError, Options};
-use penstock_packet::Skb;
+use penstock_packet::{L4, Skb};
 
 /// Makes a qdisc of one kind: `Qdisc_ops.init`. `None` for the options where no option word was given.
 pub type Build =
@@ -67,9 +67,9 @@ fn memory(skb: &Skb) -> u32 {
     const SKB: u32 = 256;
     const SHARED_INFO: u32 = 320;
     const SMALL_HEAD: u32 = 704;
-    /// What a packet socket puts before the pages of a large packet: the headers that a checksum needs.
-    const LINEAR: u32 = 52;
     const PAGE: u32 = 4096;
+    // What a packet socket puts before the pages of a large packet: up to the checksum's end.
+    let linear = || skb.headers_before_l4() + if matches!(skb.l4, L4::Tcp(_)) { 18 } else { 8 };
     let mut len = skb.len;
     if let Some(segment) = skb.rare().segment {
         match segment.whole {
@@ -79,7 +79,7 @@ fn memory(skb: &Skb) -> u32 {
         }
     }
     if len + 16 >= PAGE && (skb.gso().is_some() || len != skb.len) {
-        return SKB + SMALL_HEAD + (len - LINEAR).next_multiple_of(PAGE);
+        return SKB + SMALL_HEAD + (len - linear()).next_multiple_of(PAGE);
     }
     let need = len + 16 + SHARED_INFO;
     SKB + if need <= SMALL_HEAD { SMALL_HEAD } else { need.next_power_of_two() }

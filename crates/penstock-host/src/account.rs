@@ -10,6 +10,7 @@ impl Host {
         for device in self.devices.iter() {
             device.tree.packets(see);
         }
+        self.teql_packets().for_each(|packet| see(packet));
         self.neigh.iter().flat_map(|neigh| &neigh.queue).for_each(|packet| see(packet));
         self.frags.packets().for_each(|packet| see(packet));
         self.drops.entries().iter().for_each(|(packet, _)| see(packet));

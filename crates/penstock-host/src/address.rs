@@ -271,6 +271,10 @@ impl Host {
         if device.macvlan.is_some() && self.lower_of(device).is_some_and(|below| below.mtu < mtu) {
             return Err(KernelError::errno(KernelError::EINVAL));
         }
+        let device = &self.devices[ifindex];
+        if device.teql.is_some() && self.teql_largest_mtu().is_some_and(|most| most < mtu) {
+            return Err(KernelError::errno(KernelError::EINVAL));
+        }
         let device = &mut self.devices[ifindex];
         if !(least..=most).contains(&mtu) {
             return Err(KernelError::errno(KernelError::EINVAL));

@@ -10,6 +10,7 @@ use crate::link::{CLASSES, Class};
 use crate::macvlan::Macvlan;
 use crate::route::Prefix;
 use crate::six::{Address6, Device6};
+use crate::teql::Teql;
 use crate::tunnel::vxlan::Vxlan;
 use crate::tunnel::{Errors, Tunnel};
 use crate::vlan::Vlan;
@@ -188,6 +189,8 @@ pub struct NetDevice {
     pub(crate) macvlans: Option<Box<crate::macvlan::Port>>,
     /// Its slaves, where it is a bond.
     pub(crate) bond: Option<Box<Bond>>,
+    /// What `teql0` is besides.
+    pub(crate) teql: Option<Box<Teql>>,
     /// What it knows, where it is a bridge.
     pub(crate) bridge: Option<Box<Bridge>>,
     /// Its ends, where it is a tunnel.
@@ -286,12 +289,13 @@ impl NetDevice {
             // A veth has its peer to send to once both are up.
             cardless: matches!(
                 class.kind,
-                "ifb" | "vlan" | "bridge" | "veth" | "vrf" | "bond" | "macvlan" | "tun" | "tap"
+                "ifb" | "vlan" | "bridge" | "veth" | "vrf" | "bond" | "macvlan" | "teql" | "tun" | "tap"
             ) || class.is_tunnel(),
             bridged: false,
             vlan: None,
             macvlan: None,
             macvlans: None,
+            teql: (class.kind == "teql").then(Box::default),
             bond: (class.kind == "bond").then(|| Box::new(Bond::new())),
             bridge: (class.kind == "bridge").then(|| Box::new(Bridge::new(kernel))),
             tunnel: None,

@@ -46,6 +46,7 @@ pub mod route;
 pub mod six;
 mod tap;
 mod tcp;
+mod teql;
 #[cfg(test)]
 mod tests;
 mod timer;
@@ -238,6 +239,8 @@ pub struct Host {
     pub(crate) answer: Xmit,
     pub(crate) depth: u32,
     pub(crate) ip_id: u16,
+    /// The index of `teql0`.
+    pub(crate) teql: Option<u32>,
     /// Cards begin with TSO and GSO on.
     pub(crate) offloads: bool,
     /// The next machine of the packet at hand.
@@ -364,6 +367,7 @@ impl Host {
             auto_handle: 0,
             bpf_programs: 0,
             ip_id: 0,
+            teql: None,
             offloads: false,
             next_hop: Ipv4Addr::UNSPECIFIED,
             depth: 0,

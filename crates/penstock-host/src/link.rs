@@ -112,6 +112,8 @@ pub static CLASSES: &[Class] = &[
         carrier_known: true,
         ..class("vrf", true, NOARP | MASTER)
     },
+    // A teql0 has no header of its own, and neither address nor flags but what its slaves have.
+    Class { tx_queue_len: 100, link_type: "void", ..class("teql", false, NOARP) },
     class("vxlan", true, BROADCAST | MULTICAST),
     tunnel("gre", 1476, 68, 65_511),
     Class { mtu: 1462, max_mtu: 0, tso_max_size: 65_536, ..class("gretap", false, BROADCAST | MULTICAST) },
@@ -164,6 +166,12 @@ impl Host {
     /// device. One that is down carries none there either, but a port of a bridge gives its frames to that one all the same.
     pub fn unsimulated_devices(&self) -> Vec<String> {
         let each = self.devices.iter().filter_map(|device| {
+            if self.space != 0 && device.tree.root().kind() == "teql0" {
+                return Some(format!(
+                    "{} {}: teql0 is the first network namespace's, and a device of another one is no slave of it here: delete its qdisc teql0",
+                    self.name, device.name
+                ));
+            }
             let port = device.master.and_then(|m| self.devices.get(m));
             let (what, instead) = match (device.class.kind, port) {
                 ("macvlan", _) if device.up && device.macvlan_asked().is_some() => {
@@ -313,6 +321,10 @@ impl Host {
         if up && self.macvlan_addr_busy(ifindex, device.mac) {
             return Err(KernelError::errno(EADDRINUSE));
         }
+        if up && device.teql.is_some() {
+            self.teql_opens()?;
+        }
+        let Some(device) = self.devices.get(ifindex) else { return Ok(()) };
         if up && device.class.kind == "vlan" && self.lower_of(device).is_none_or(|lower| !lower.up) {
             return Err(KernelError::errno(ENETDOWN));
         }
@@ -381,6 +393,10 @@ impl Host {
         if device.as_ref().is_some_and(|d| d.class.kind == "vrf") {
             self.vrfs_changed();
         }
+        if self.teql == Some(ifindex) {
+            self.teql = None;
+        }
+        self.teql_follow(now);
         self.rebind_rules();
         device
     }

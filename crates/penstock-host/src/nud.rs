@@ -37,17 +37,32 @@ impl Host {
 
     /// `neigh_resolve_output`.
     #[cold]
-    fn neigh_resolve_output(&mut self, mut packet: Packet, oif: u32, at: u32, cx: &mut HostCx<'_>) {
-        let now_tick = timer::jiffies(self.kernel, cx.now);
-        let hz = i64::from(self.kernel.hz());
-        self.neigh.at_mut(at).used = now_tick;
-        let mut solicit = false;
+    fn neigh_resolve_output(&mut self, packet: Packet, oif: u32, at: u32, cx: &mut HostCx<'_>) {
         if self.neigh.at(at).state == Nud::None && self.devices[oif].flags & NOARP != 0 {
             //= linux v6.12 net/ipv4/arp.c arp_constructor, net/ipv6/ndisc.c ndisc_constructor: nobody is asked; frames go to the device's own address.
+            self.neigh.at_mut(at).used = timer::jiffies(self.kernel, cx.now);
             let n = self.neigh.at_mut(at);
             (n.state, n.mac) = (Nud::Noarp, self.devices[oif].mac);
             return self.neigh_output(packet, oif, at, cx);
         }
+        let Some(mut packet) = self.neigh_event_send(oif, at, Some(packet), cx).1 else { return };
+        packet.eth = (self.devices[oif].mac, self.neigh.at(at).mac);
+        self.xmit(oif, packet, cx);
+    }
+    /// `neigh_event_send`: a neighbour is needed whose hardware address may not be used without a thought. Whether it may be used; if not, it is asked for
+    /// it, and the packet waits for the answer. Else the packet comes back.
+    #[cold]
+    pub(crate) fn neigh_event_send(
+        &mut self,
+        oif: u32,
+        at: u32,
+        packet: Option<Packet>,
+        cx: &mut HostCx<'_>,
+    ) -> (bool, Option<Packet>) {
+        let now_tick = timer::jiffies(self.kernel, cx.now);
+        let hz = i64::from(self.kernel.hz());
+        self.neigh.at_mut(at).used = now_tick;
+        let mut solicit = false;
         match self.neigh.at(at).state {
             Nud::None | Nud::Failed => {
                 let n = self.neigh.at_mut(at);
@@ -70,36 +85,37 @@ impl Host {
             }
             _ => {}
         }
-        let n = self.neigh.at_mut(at);
-        if n.state == Nud::Incomplete {
-            let size = truesize(packet.len);
-            let kernel = self.kernel;
-            loop {
-                let full = match kernel {
-                    Kernel::V2_6_35 => n.queue.len() >= UNRES_QLEN,
-                    Kernel::V6_12 | Kernel::V7_2 => n.queue_bytes + size > UNRES_QLEN_BYTES,
-                };
-                if !full {
-                    break;
-                }
-                let Some(oldest) = n.queue.pop_front() else { break };
-                n.queue_bytes -= truesize(oldest.len);
-                cx.out.push(Effect::Dropped {
-                    packet: oldest,
-                    ifindex: oif,
-                    place: "arp",
-                    reason: "neigh-queuefull",
-                });
-            }
-            n.queue_bytes += size;
-            n.queue.push_back(packet);
-            if solicit {
-                self.neigh_probe(at, cx);
-            }
-            return;
+        if self.neigh.at(at).state != Nud::Incomplete {
+            return (true, packet);
         }
-        packet.eth = (self.devices[oif].mac, n.mac);
-        self.xmit(oif, packet, cx);
+        if let Some(packet) = packet {
+            self.neigh_wait(oif, at, packet, cx);
+        }
+        if solicit {
+            self.neigh_probe(at, cx);
+        }
+        (false, None)
+    }
+    /// A packet waits for the neighbour's hardware address; the oldest give way where too many do.
+    fn neigh_wait(&mut self, oif: u32, at: u32, packet: Packet, cx: &mut HostCx<'_>) {
+        let n = self.neigh.at_mut(at);
+        let size = truesize(packet.len);
+        let kernel = self.kernel;
+        loop {
+            let full = match kernel {
+                Kernel::V2_6_35 => n.queue.len() >= UNRES_QLEN,
+                Kernel::V6_12 | Kernel::V7_2 => n.queue_bytes + size > UNRES_QLEN_BYTES,
+            };
+            if !full {
+                break;
+            }
+            let Some(oldest) = n.queue.pop_front() else { break };
+            n.queue_bytes -= truesize(oldest.len);
+            let reason = "neigh-queuefull";
+            cx.out.push(Effect::Dropped { packet: oldest, ifindex: oif, place: "arp", reason });
+        }
+        n.queue_bytes += size;
+        n.queue.push_back(packet);
     }
 
     /// Sets (or clears) when the neighbour's timer fires.
@@ -248,7 +264,11 @@ impl Host {
             n.queue_bytes = 0;
             let mut waiting = std::mem::take(&mut n.queue);
             while let Some(packet) = waiting.pop_front() {
-                self.neigh_output(packet, ifindex, at, cx);
+                //= linux v6.12 net/core/neighbour.c __neigh_update: by the neighbour that its route has, which may be another device's.
+                match packet.rare().next_hop {
+                    Some((device, _)) if self.devices.get(device).is_some() => self.xmit(device, packet, cx),
+                    _ => self.neigh_output(packet, ifindex, at, cx),
+                }
             }
             // The emptied queue goes back, so that its memory is used again.
             let n = self.neigh.at_mut(at);

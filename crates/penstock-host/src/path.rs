@@ -379,16 +379,22 @@ impl Host {
                 Timer::Neigh(at) => self.neigh_timer_fired(at, cx),
                 Timer::Fragments(id) => self.fragments_expired(id, cx),
                 Timer::Bond(ifindex) => self.bond_timer_fired(ifindex, cx),
-                Timer::Cardless(ifindex) => match self.devices.get(ifindex).map(|d| d.class.kind) {
-                    Some("ifb") => self.ifb_run(ifindex, cx),
-                    Some("bridge") => self.bridge_run(ifindex, cx),
-                    Some("vlan") => self.vlan_run(ifindex, cx),
-                    Some("macvlan") => self.macvlan_run(ifindex, cx),
-                    Some("vrf") => self.vrf_run(ifindex, cx),
-                    Some("bond") => self.bond_run(ifindex, cx),
-                    _ => self.tunnel_run(ifindex, cx),
-                },
+                Timer::Cardless(ifindex) => self.run_cardless(ifindex, cx),
             }
+        }
+    }
+    /// A device without a card sends what its qdisc lets go.
+    #[cold]
+    pub(crate) fn run_cardless(&mut self, ifindex: u32, cx: &mut HostCx<'_>) {
+        match self.devices.get(ifindex).map(|d| d.class.kind) {
+            Some("ifb") => self.ifb_run(ifindex, cx),
+            Some("bridge") => self.bridge_run(ifindex, cx),
+            Some("vlan") => self.vlan_run(ifindex, cx),
+            Some("macvlan") => self.macvlan_run(ifindex, cx),
+            Some("vrf") => self.vrf_run(ifindex, cx),
+            Some("bond") => self.bond_run(ifindex, cx),
+            Some("teql") => self.teql_run(ifindex, cx),
+            _ => self.tunnel_run(ifindex, cx),
         }
     }
     /// ICMP destination unreachable about a packet that was delivered: `code` 3 where no socket listens on a UDP

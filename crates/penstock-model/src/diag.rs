@@ -176,6 +176,7 @@ impl KernelError {
             34 => "Numerical result out of range",
             38 => "Function not implemented",
             40 => "Too many levels of symbolic links",
+            49 => "Protocol driver not attached",
             75 => "Value too large for defined data type",
             90 => "Message too long",
             93 => "Protocol not supported",

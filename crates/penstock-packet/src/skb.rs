@@ -6,6 +6,7 @@ use crate::headers::{ETH_HLEN, ETH_P_ARP, ETH_P_IP, ETH_P_IPV6, L3, L4};
 use crate::tunnel::TunnelInfo;
 use crate::wrap::Wrapped;
 use penstock_model::{Handle, Time};
+use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
@@ -196,6 +197,8 @@ pub struct Rare {
     pub sfb: [u32; 2],
     /// What kind of time its time of departure is; `None`: none, or TCP's pacing.
     pub txtime: Option<TxTime>,
+    /// Of what leaves by a device that hands it to others (`teql0`): that device and the next hop of its route, as `skb_dst` has them.
+    pub next_hop: Option<(u32, IpAddr)>,
     /// What it is cut into ([`Skb::gso`]); `None`: it is one segment.
     pub gso: Option<Gso>,
     /// Which segment it is of one that was cut on this machine.
@@ -239,6 +242,7 @@ impl Rare {
         post_ct: None,
         inside: None,
         frag_max_size: 0,
+        next_hop: None,
         datagram: None,
         sfb: [0; 2],
         txtime: None,

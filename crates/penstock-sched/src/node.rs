@@ -483,4 +483,7 @@ impl Node {
     pub fn qdisc(&self) -> &dyn Qdisc {
         &*self.qdisc
     }
+    pub(crate) fn equalizer_holds(&mut self, packets: u32) {
+        self.qdisc.equalizer_holds(packets);
+    }
 }

@@ -219,6 +219,10 @@ pub trait Qdisc: Send {
     fn watches_idle(&self) -> bool {
         false
     }
+    /// How many packets wait at the link equalizer whose slave this is (`teql0`).
+    fn equalizer_holds(&mut self, packets: u32) {
+        let _ = packets;
+    }
     /// Whether a timer of this kind's own, set in ticks of the machine's clock, goes off on the one at `tick`.
     fn ticks_at(&self, tick: Time) -> bool {
         let _ = tick;

@@ -414,6 +414,10 @@ impl Tree {
     pub fn watches_idle(&self) -> bool {
         self.root.watches_idle()
     }
+    /// How many packets wait at the link equalizer whose slave the device is.
+    pub fn equalizer_holds(&mut self, packets: u32) {
+        self.root.equalizer_holds(packets);
+    }
     /// Puts a queue that is not Linux's at the root, in place of what stands there; nothing of it is for `tc` to change.
     ///
     /// # Errors

@@ -223,6 +223,16 @@ impl Host {
             let (kind, count) = match name.as_str() {
                 "ifb" => ("ifb", number("numifbs", 2)),
                 "dummy" => ("dummy", number("numdummies", 1)),
+                "sch_teql" => {
+                    if remove && !self.unload_teql(now) {
+                        let text = "modprobe: FATAL: Module sch_teql is in use.\n".to_owned();
+                        return Output::fail(text, 1, "delete the qdiscs teql0 first").at_word(line, at);
+                    }
+                    if !remove {
+                        self.load_teql();
+                    }
+                    continue;
+                }
                 "br_netfilter" if remove => {
                     self.modules.remove("br_netfilter");
                     continue;
@@ -273,11 +283,13 @@ impl Host {
         ]
         .iter()
         .any(|p| name.starts_with(p));
+        // A module is called by its kind, but for that of teql0.
         qdisc
             || MODULES.contains(&name)
             || ELSEWHERE.contains(&name)
             || self.has_control_module(name)
             || netfilter
+            || name == "sch_teql"
             || old && more.contains(&name)
     }
 
@@ -299,7 +311,8 @@ impl Host {
         let own = |kind: &str| DEVICES.contains(&kind) && !self.modules.contains(kind);
         let others = MODULES.iter().filter(|m| !own(m)).map(|&m| m.to_owned());
         let kinds = penstock_sched::sch::KINDS.iter().filter(|k| k.kernels.contains(&self.kernel));
-        let kinds = kinds.map(|k| k.id).filter(|id| !BUILT_IN.contains(id)).map(|id| format!("sch_{id}"));
+        let kinds = kinds.map(|k| k.id).filter(|id| !BUILT_IN.contains(id) && *id != "teql0");
+        let kinds = kinds.map(|id| format!("sch_{id}")).chain(self.teql.map(|_| "sch_teql".to_owned()));
         let mut all: Vec<String> = others.chain(kinds).chain(self.control_modules()).collect();
         all.sort();
         all

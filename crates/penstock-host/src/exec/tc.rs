@@ -216,6 +216,9 @@ impl Host {
     }
 
     fn tc_request(&mut self, ifindex: u32, command: &Command, now: Time) -> Result<(), KernelError> {
+        if matches!(command, Command::Qdisc { req, .. } if req.kind.as_deref() == Some("teql0")) {
+            self.teql_takes(ifindex)?;
+        }
         let auto_handle = self.auto_handle;
         let device = &mut self.devices[ifindex];
         device.tree.set_auto_handle(auto_handle);
@@ -233,6 +236,9 @@ impl Host {
             _ => {}
         }
         done?;
+        if matches!(command, Command::Qdisc { .. }) {
+            self.teql_follow(now);
+        }
         self.kick_later(ifindex);
         Ok(())
     }
@@ -259,7 +265,15 @@ impl Host {
 
     /// A device's qdiscs as the kernel dumps them.
     pub fn dump_qdiscs(&self, ifindex: u32, now: Time) -> Vec<QdiscDump> {
-        self.device(ifindex).map_or_else(Vec::new, |device| device.tree.dump_qdiscs(now))
+        let Some(device) = self.device(ifindex) else { return Vec::new() };
+        let mut all = device.tree.dump_qdiscs(now);
+        if let (Some(teql), Some(root)) = (&device.teql, all.first_mut()) {
+            let (packets, bytes, times) = teql.requeued();
+            root.stats.qlen += packets;
+            root.stats.backlog += bytes;
+            root.stats.requeues = root.stats.requeues.wrapping_add(times);
+        }
+        all
     }
     fn show_qdiscs(&self, devices: &[u32], show: &Show, now: Time) -> String {
         let mut dumps = Vec::new();

@@ -208,10 +208,11 @@ impl Host {
 
     /// `ip_finish_output2`.
     #[inline(always)]
-    fn ip_finish_output2(&mut self, packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
+    fn ip_finish_output2(&mut self, mut packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
         let at = match hop.neigh {
             0 if !self.devices[hop.oif].has_header_of_ethernet() => {
                 // There is nobody to be found on a tunnel.
+                self.note_next_hop(&mut packet, hop.oif, hop.next.into());
                 self.xmit(hop.oif, packet, cx);
                 return;
             }
@@ -302,6 +303,7 @@ impl Host {
                 "macvlan" => self.queue_on_macvlan(ifindex, packet, cx),
                 "vrf" => self.queue_on_vrf(ifindex, packet, cx),
                 "bond" => self.queue_on_bond(ifindex, packet, cx),
+                "teql" => self.queue_on_teql(ifindex, packet, cx),
                 _ => self.queue_on_tunnel(ifindex, packet, cx),
             }
         } else if self.queue(ifindex, packet, cx) {
@@ -343,8 +345,13 @@ impl Host {
         }
         let mut inner =
             Cx { now: cx.now, rng: &mut device.rng, drops: &mut self.drops, acts: &mut self.acts };
-        let packet = device.tree.dequeue(&mut inner);
-        if let Some(packet) = &packet {
+        let mut packet = device.tree.dequeue(&mut inner);
+        if self.teql.is_some() {
+            packet = self.teql_dequeued(ifindex, packet, cx);
+        }
+        if let Some(packet) = &packet
+            && let Some(device) = self.devices.get_mut(ifindex)
+        {
             device.counters.tx_packets += 1;
             device.counters.tx_bytes += u64::from(packet.len);
             if let Some(tap) = &mut device.tap {

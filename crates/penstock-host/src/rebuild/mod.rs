@@ -62,6 +62,9 @@ impl Host {
         twin.default_qdisc = self.default_qdisc;
         for device in self.devices.by_age() {
             let at = twin.new_device(&device.name, device.class.kind, Some(device.ifindex));
+            if device.class.kind == "teql" {
+                twin.teql = Some(at);
+            }
             let Host { devices, drops, acts, kernel, .. } = &mut twin;
             let new = &mut devices[at];
             (new.mtu, new.tx_queue_len, new.queues) = (device.mtu, device.tx_queue_len, device.queues);

@@ -213,6 +213,7 @@ impl Host {
         let at = match hop.neigh {
             0 if !device.has_header_of_ethernet() => {
                 packet.eth = ([0; 6], [0; 6]);
+                self.note_next_hop(&mut packet, oif, hop.next.into());
                 self.xmit(oif, packet, cx);
                 return;
             }

@@ -113,7 +113,7 @@ pub static CLASSES: &[Class] = &[
         ..class("vrf", true, NOARP | MASTER)
     },
     // A teql0 has no header of its own, and neither address nor flags but what its slaves have.
-    Class { tx_queue_len: 100, link_type: "void", ..class("teql", false, NOARP) },
+    Class { tx_queue_len: 100, tso_max_size: 65_536, link_type: "void", ..class("teql", false, NOARP) },
     class("vxlan", true, BROADCAST | MULTICAST),
     tunnel("gre", 1476, 68, 65_511),
     Class { mtu: 1462, max_mtu: 0, tso_max_size: 65_536, ..class("gretap", false, BROADCAST | MULTICAST) },

@@ -315,9 +315,10 @@ impl Host {
         asks: Option<u32>,
         cx: &mut HostCx<'_>,
     ) -> Sent {
-        let (mut busy, mut queues) = (false, false);
+        let mut busy = false;
         let count = self.equalizer().map_or(0, |t| t.slaves.len());
-        while count > 0 {
+        // Asked without the packet first: another slave may know its neighbour.
+        for queues in [false, true] {
             let mut unresolved = false;
             let mut at = self.equalizer().map_or(0, |t| t.turn);
             busy = false;
@@ -344,7 +345,7 @@ impl Host {
                     }
                 }
             }
-            if !unresolved || std::mem::replace(&mut queues, true) {
+            if !unresolved {
                 break;
             }
         }
@@ -420,7 +421,6 @@ impl Host {
             let n = self.neigh.at_mut(at);
             (n.state, n.mac) = (Nud::Noarp, mac);
         }
-        // Asked for without the packet first: another slave may know its neighbour.
         let (waits, keeps) = if queues { (Some(packet), None) } else { (None, Some(packet)) };
         let (usable, back) = self.neigh_event_send(ifindex, at, waits, cx);
         match (keeps.or(back), usable) {
@@ -604,13 +604,26 @@ mod tests {
         assert_eq!(rig.said("tc qdisc add dev teql0 root teql0").0, 2);
         rig.run("tc qdisc del dev eth1 root");
         rig.run("tc qdisc del dev eth2 root");
+        // As Linux 6.12.117 shows it.
+        let shown = rig.run("ip -d link show teql0");
+        let (first, rest) = shown.split_once('\n').unwrap();
+        assert_eq!(
+            first.split_once(": ").unwrap().1,
+            "teql0: <BROADCAST,NOARP> mtu 1500 qdisc noop state DOWN mode DEFAULT group default qlen 100"
+        );
+        let start = "    link/void  promiscuity 0  allmulti 0 minmtu 68 maxmtu 65535 addrgenmode eui64 numtxqueues 1 gso_max_size 65536 gso_max_segs 65535 tso_max_size 65536 ";
+        assert!(rest.starts_with(start), "{rest}");
         let (status, said) = rig.said("ip link set teql0 up");
         assert_eq!((status, said.trim()), (2, "RTNETLINK answers: Protocol driver not attached"));
         rig.run("ip link set eth1 mtu 1400");
         rig.run("tc qdisc add dev eth1 root teql0");
         rig.run("tc qdisc add dev eth2 root teql0");
         rig.run("ip link set teql0 up");
-        assert!(rig.run("ip link show teql0").contains("mtu 1400"));
+        let shown = rig.run("ip link show teql0");
+        assert!(
+            shown.contains("<BROADCAST,NOARP,UP,LOWER_UP> mtu 1400 qdisc pfifo_fast state UNKNOWN "),
+            "{shown}"
+        );
         assert_eq!(rig.said("ip link set teql0 mtu 1500").0, 2);
         rig.run("ip link set eth0 mtu 1300");
         let (status, said) = rig.said("tc qdisc add dev eth0 root teql0");

@@ -135,8 +135,7 @@ fn what_is_not_simulated_is_refused_by_name() {
     let measured =
         "setup = [\"tc qdisc add dev eth0 root netem delay 10ms 1ms distribution experimental\"]\n";
     let table = "qdisc \"netem with distribution experimental\"";
-    for (text, what) in
-        [(mac_push, "action \"mpls mac_push\""), (later, "qdisc \"atm\""), (measured, table)]
+    for (text, what) in [(mac_push, "action \"mpls mac_push\""), (later, "qdisc \"atm\""), (measured, table)]
     {
         let experiment = experiment::parse(&format!("{host}{text}"), "x.toml").unwrap();
         let faults =

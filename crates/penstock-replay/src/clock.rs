@@ -80,6 +80,8 @@ pub struct Machine {
     batch: Vec<Packet>,
     /// How often the clock is looked at for the program that runs, once more.
     owed: u32,
+    /// No program has run since the line was made: the first one has no such look.
+    fresh: bool,
 }
 
 /// `PACKET_OTHERHOST`.
@@ -114,6 +116,7 @@ impl Machine {
             turned: false,
             batch: Vec::new(),
             owed: 0,
+            fresh: false,
         }
     }
     /// The profile.
@@ -166,12 +169,16 @@ impl Machine {
         (0..PIPE_FAILURES).for_each(|_| self.fail_call());
         (0..self.ground.fork_reads).for_each(|_| self.step(READ_NS));
         (0..failures).for_each(|_| self.fail_call());
-        self.owed = self.ground.late_reads;
+        self.owed = if std::mem::take(&mut self.fresh) { 0 } else { self.ground.late_reads };
     }
     /// What the program asks for is about to make something: the clock is looked at before.
     pub fn makes(&mut self) {
         let owed = std::mem::take(&mut self.owed);
         self.kernel_looks(owed);
+    }
+    /// The line is made: what the kernel looks at the clock for once more came before.
+    pub fn line_made(&mut self) {
+        self.fresh = true;
     }
     /// The program has ended; the interpreter notices.
     pub fn program_ends(&mut self) {

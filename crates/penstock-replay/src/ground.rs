@@ -15,8 +15,6 @@ pub struct Ground {
     pub fork_reads: u32,
     /// How often the clock is looked at once more: before something is made, and else at the program's end.
     pub late_reads: u32,
-    /// How often the clock is looked at between the making of the line and the frame that blocks it.
-    pub line_reads: u32,
     /// Calls that fail while tc starts, and while ip does: in the folders of PATH before theirs, by the loader, the C library, libcap.
     pub tc_failures: u32,
     /// The same of ip.
@@ -38,7 +36,6 @@ static V6_12: Ground = Ground {
     start_ns: 1_004_825_783,
     fork_reads: 3,
     late_reads: 0,
-    line_reads: 0,
     tc_failures: 21,
     ip_failures: 21,
     first_library: 149,
@@ -51,10 +48,9 @@ static V6_12: Ground = Ground {
 static V7_2: Ground = Ground {
     kernel: Kernel::V7_2,
     release: "7.2.13",
-    start_ns: 1_004_849_784,
+    start_ns: 1_004_849_786,
     fork_reads: 3,
     late_reads: 1,
-    line_reads: 1,
     tc_failures: 26,
     ip_failures: 29,
     first_library: 21,

@@ -187,19 +187,21 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
 /// Makes the line: an HTB class without any burst. Answers when a blocked one is released.
 fn start_line(machine: &mut Machine, spec: &Spec) -> Result<Option<i64>, Diagnostic> {
     if !spec.release.has_line() {
-        machine.kernel_looks(spec.ground.line_reads);
+        machine.line_made();
         return Ok(None);
     }
     setup::line(machine, "tc qdisc add dev v0 root handle 7fff: htb default 1")?;
-    let slow = ((1514.0 / spec.hold_s).round_ties_even() as i64).max(26);
-    line(machine, Verb::Add, if spec.release == Release::Link { spec.rate } else { slow as u32 })?;
-    machine.kernel_looks(spec.ground.line_reads);
     if spec.release == Release::Link {
+        line(machine, Verb::Add, spec.rate)?;
+        machine.line_made();
         return Ok(None);
     }
+    let slow = ((1514.0 / spec.hold_s).round_ties_even() as i64).max(26);
+    line(machine, Verb::Add, slow as u32)?;
     let sent = machine.now();
     machine.send(&probe_frame(), None);
     line(machine, Verb::Change, spec.rate)?;
+    machine.line_made();
     Ok(Some(sent + 1514 * 1_000_000_000 / slow))
 }
 

@@ -38,6 +38,10 @@ impl Console for Keep<'_> {
     }
     fn given(&mut self, mut given: Given) {
         let own = given.file == self.name;
+        // The text of `sh -c '…'` has no lines of its own.
+        if own && given.line == 0 {
+            given.line = self.source.line_of(&given.words).unwrap_or(0);
+        }
         if own
             && let Some(syntax) = self.syntax
             && self.source.line(given.line).contains('|')

@@ -84,7 +84,11 @@ fn of_string(t: &Text, name: &str, args: &[Value], by_name: &Named) -> Result<Va
     let at = |s: String| Value::at(s, t.line);
     let first = args.first().map(Value::show);
     Ok(match (name, first.as_deref()) {
-        ("format", _) => at(format(text, args, by_name)?),
+        ("format", _) => {
+            let own = text.split_whitespace().count();
+            let all = args.iter().chain(by_name.iter().map(|n| &n.1));
+            Value::at(format(text, args, by_name)?, all.fold(t.line, |line, v| v.line_among(own, line)))
+        }
         ("split", None) => Value::list(text.split_whitespace().map(|w| Value::at(w, t.line)).collect()),
         ("split", Some(by)) if !by.is_empty() => {
             Value::list(text.split(by).map(|w| Value::at(w, t.line)).collect())

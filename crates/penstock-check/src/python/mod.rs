@@ -84,6 +84,11 @@ mod tests {
             "import subprocess\ndef sh(c):\n    subprocess.run(c, shell=True)\nfor i, r in enumerate([5, 6], 1):\n    sh(f'{i}:{r}')\n",
             &[(5, "1:5"), (5, "2:6")],
         );
+        // Where a wrapper adds a word or two, the call says the command.
+        check(
+            "import os\ndef tc(c):\n    os.system(f'tc {c}')\ndef ip(c):\n    os.system('ip ' + c)\ntc('qdisc add')\nip('link set up')\n",
+            &[(6, "tc qdisc add"), (7, "ip link set up")],
+        );
         check(
             "import os\nclass S:\n    def __init__(self, d):\n        self.d = d\n    def go(self):\n        os.system('x ' + self.d)\nif __name__ == '__main__':\n    S('y').go()\n",
             &[(6, "x y")],

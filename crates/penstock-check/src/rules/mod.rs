@@ -10,6 +10,7 @@ mod connections;
 mod deeds;
 mod direction;
 mod errors;
+mod fields;
 mod gateways;
 mod htb;
 mod hygiene;

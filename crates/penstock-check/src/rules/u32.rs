@@ -92,12 +92,12 @@ pub const RULES: &[Rule] = &[
     ),
 ];
 
-fn all(facts: &Facts) -> impl Iterator<Item = &Filter> {
+pub(super) fn all(facts: &Facts) -> impl Iterator<Item = &Filter> {
     facts.devices.iter().flat_map(|d| &d.filters).filter(|f| f.kind == "u32")
 }
 
 /// The words of a filter's matches: `ip dport 80 0xffff` and so on.
-fn matches<'a>(facts: &'a Facts, filter: &Filter) -> Vec<&'a [String]> {
+pub(super) fn matches<'a>(facts: &'a Facts, filter: &Filter) -> Vec<&'a [String]> {
     let words = &facts.steps[filter.step].words;
     let starts: Vec<usize> = words.iter().enumerate().filter(|w| w.1 == "match").map(|w| w.0 + 1).collect();
     let ends = |from: usize| {
@@ -112,7 +112,7 @@ fn matches<'a>(facts: &'a Facts, filter: &Filter) -> Vec<&'a [String]> {
     starts.into_iter().map(|s| &words[s..ends(s)]).collect()
 }
 
-fn word(m: &[String], at: usize) -> &str {
+pub(super) fn word(m: &[String], at: usize) -> &str {
     m.get(at).map_or("", String::as_str)
 }
 
@@ -207,69 +207,8 @@ fn fixed_offset(facts: &Facts, found: &mut Found) {
     }
 }
 
-/// ICMP has another number in IPv6: 1 there is nobody's, and 58 in IPv4.
-fn wrong_icmp(facts: &Facts, found: &mut Found) {
-    use penstock_lang::iptables::Family;
-    let of =
-        |six: bool| if six { (1, "58", "ICMPv6 is protocol 58") } else { (58, "1", "ICMP is protocol 1") };
-    for filter in all(facts).filter(|f| matches!(f.protocol, IP | IP6)) {
-        let (number, right, why) = of(filter.protocol == IP6);
-        let step = &facts.steps[filter.step];
-        for m in matches(facts, filter).into_iter().filter(|m| word(m, 1) == "protocol") {
-            if num::strtoul(word(m, 2), 0).is_some_and(|v| v.0 == number) {
-                let old = format!("protocol {} {}", word(m, 2), word(m, 3));
-                let fix = step.text().replacen(&old, &format!("protocol {right} 0xff"), 1);
-                let reason = format!("{why}; no packet of this version has protocol {number}.");
-                found.at(filter.step, word(m, 2), Say::new("the other version's ICMP", reason, fix));
-            }
-        }
-    }
-    for ruled in &facts.netfilter.rules {
-        let (number, _, why) = of(ruled.family == Family::Ip6);
-        if ruled.rule.protocol == Some((number as u8, false)) {
-            let step = &facts.steps[ruled.step];
-            let typed = step.value(&["-p", "--protocol", "--proto"]).unwrap_or("-p");
-            let right = if ruled.family == Family::Ip6 { "ipv6-icmp" } else { "icmp" };
-            let reason = format!("{why}; no packet of this version has protocol {number}.");
-            found.at(
-                ruled.step,
-                typed,
-                Say::new("the other version's ICMP", reason, step.with_word(typed, right)),
-            );
-        }
-    }
-    // nft's words, line by line.
-    let reads = facts.steps.iter().any(|s| matches!(s.what, crate::facts::What::Rules(_)) && s.ok());
-    let wrong = [
-        ("ip6 nexthdr icmp", "ip6 nexthdr icmpv6"),
-        ("ip6 nexthdr 1", "ip6 nexthdr icmpv6"),
-        ("ip protocol icmpv6", "ip protocol icmp"),
-        ("ip protocol ipv6-icmp", "ip protocol icmp"),
-        ("ip protocol 58", "ip protocol icmp"),
-    ];
-    for (n, line) in
-        facts.source.lines.iter().enumerate().filter(|l| reads && !l.1.trim_start().starts_with('#'))
-    {
-        for (old, new) in wrong {
-            let at = line.match_indices(old).map(|m| m.0).find(|at| {
-                !line[at + old.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '-' || c == '_')
-            });
-            let Some(at) = at else { continue };
-            let column = line[..at].chars().count() as u32 + 1;
-            let reason = format!("{}; no packet has the other one's number.", of(old.starts_with("ip6")).2);
-            let fix = line.trim().replacen(old, new, 1);
-            found.at_line(
-                n as u32 + 1,
-                column,
-                old.len() as u32,
-                Say::new("the other version's ICMP", reason, fix),
-            );
-        }
-    }
-}
-
 fn wrong_family(facts: &Facts, found: &mut Found) {
-    wrong_icmp(facts, found);
+    super::fields::wrong_icmp(facts, found);
     for filter in all(facts) {
         let wrong = match filter.protocol {
             IP6 => "ip",
@@ -481,42 +420,8 @@ fn host_bits(facts: &Facts, found: &mut Found) {
     }
 }
 
-/// `TOS --set-tos 46` and `-m tos --tos 46`: a code point where the whole byte is asked for.
-fn dscp_of_rules(facts: &Facts, found: &mut Found) {
-    // Those of RFC 2474's names that reach into the bits of ECN.
-    const POINTS: [u8; 9] = [10, 14, 18, 22, 26, 30, 34, 38, 46];
-    use penstock_lang::iptables::{Edit, Match, Target};
-    for ruled in &facts.netfilter.rules {
-        let set = match &ruled.rule.target {
-            Target::Edit(Edit::Tos { value, .. }) => Some(("--set-tos", *value)),
-            _ => None,
-        };
-        let asked = ruled.rule.matches.iter().filter_map(|m| match m {
-            Match::Tos { value, .. } => Some(("--tos", *value)),
-            _ => None,
-        });
-        let step = &facts.steps[ruled.step];
-        for (option, value) in asked.chain(set).filter(|v| POINTS.contains(&v.1)) {
-            // Written as hexadecimal a byte is meant.
-            let Some(word) = step.value(&[option]).filter(|w| w.parse() == Ok(value)) else { continue };
-            let reason = format!(
-                "{value:#04x} as a whole byte is DSCP {} with ECN bits {}; DSCP {value} is {:#04x}.",
-                value >> 2,
-                value & 3,
-                value << 2
-            );
-            let fix = step.with(option, &format!("{:#04x}/0xfc", value << 2));
-            found.at(
-                ruled.step,
-                word,
-                Say::new(format!("DSCP {value} was not shifted"), reason, fix).unsure(true),
-            );
-        }
-    }
-}
-
 fn dscp(facts: &Facts, found: &mut Found) {
-    dscp_of_rules(facts, found);
+    super::fields::dscp_of_rules(facts, found);
     // flower's `ip_tos` is the whole byte, too.
     for filter in facts.devices.iter().flat_map(|d| &d.filters).filter(|f| f.kind == "flower") {
         let Some(value) = filter.options.u32("ip_tos").filter(|v| *v > 0 && *v < 64 && v & 3 != 0) else {

@@ -195,9 +195,21 @@ fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus
     }
     // A script that asks where the default route goes has one to find.
     let asks_route = source.lines.iter().any(|l| {
-        let asks = ["ip route", "ip r ", "ip -4 route", "route -n", "ip -o route", "/proc/net/route"]
-            .iter()
-            .any(|w| l.contains(w));
+        let asks = [
+            "ip route",
+            "ip r ",
+            "ip -4 route",
+            "route -n",
+            "ip -o route",
+            "ip -o -4 route",
+            "ip -4 -o route",
+            "ip -j route",
+            "route show",
+            "route get",
+            "/proc/net/route",
+        ]
+        .iter()
+        .any(|w| l.contains(w));
         asks && (l.contains("$(") || l.contains('`') || l.contains('|')) && !l.contains(" add ")
     });
     if asks_route {

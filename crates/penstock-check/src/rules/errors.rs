@@ -165,6 +165,8 @@ fn follows(never: &BTreeSet<(usize, String, String)>, at: usize, step: &Step) ->
 
 fn kernel_refuses(facts: &Facts, found: &mut Found) {
     let never = never_made(facts);
+    let makes = |s: &Step| matches!(s.tc(), Some(Command::Qdisc { req, .. }) if req.verb != Verb::Del);
+    let borrows = facts.installed() && !facts.steps.iter().any(makes);
     // A deletion may find nothing. One that names no place finds nothing ever (tc_get_qdisc looks for the handle 0).
     for (at, step) in facts.steps.iter().enumerate().filter(|s| !s.1.ok() && s.1.guessed.is_none()) {
         let Some(Command::Qdisc { req, dev: Some(dev) }) = step.tc() else { continue };
@@ -194,7 +196,13 @@ fn kernel_refuses(facts: &Facts, found: &mut Found) {
         };
         // What the script would have made before is not there where its course was decided for it.
         let elsewhere = facts.forced || step.guessed.is_some();
-        if !gone && !hushed && !queues && !elsewhere && !follows(&never, at, step) {
+        // A script that makes no qdisc at all, and replaces or changes, goes on with what another has made.
+        let lent = match step.tc() {
+            Some(Command::Class { req, .. }) => borrows && req.verb != Verb::Add,
+            Some(Command::Filter { req, .. }) => borrows && req.verb != Verb::Add,
+            _ => false,
+        };
+        if !gone && !hushed && !queues && !elsewhere && !lent && !follows(&never, at, step) {
             refused(facts, found, at, step);
         }
     }

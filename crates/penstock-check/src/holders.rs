@@ -42,10 +42,31 @@ pub(crate) fn scripts(name: &str, text: &str) -> Option<Vec<String>> {
     Some(match kind(name, text)? {
         Kind::Unit => unit(&lines),
         Kind::Docker => vec![docker(&lines)],
-        Kind::Yaml => vec![yaml(&lines)],
+        Kind::Yaml => {
+            let lines: Vec<String> = lines.iter().map(|l| without_templates(l)).collect();
+            vec![yaml(&lines.iter().map(String::as_str).collect::<Vec<_>>())]
+        }
         Kind::Markdown => markdown(&lines),
         Kind::Nft => vec![nft(&lines)],
     })
+}
+
+/// A line whose templates are output that nobody knows: `{{ item.rate }}` of Ansible and `${{ inputs.rate }}` of GitHub become a call of as many
+/// characters, `{% … %}` becomes blanks.
+fn without_templates(line: &str) -> String {
+    let (mut out, mut rest) = (String::new(), line);
+    while let Some((at, open)) = ["${{", "{{", "{%"].iter().filter_map(|o| Some((rest.find(o)?, *o))).min() {
+        let close = if open == "{%" { "%}" } else { "}}" };
+        let Some(end) = rest[at..].find(close).map(|n| at + n + 2) else { break };
+        let width = rest[at..end].chars().count();
+        out += &rest[..at];
+        match open {
+            "{%" => out += &" ".repeat(width),
+            _ => out += &format!("$(j2{})", " ".repeat(width.saturating_sub(5))),
+        }
+        rest = &rest[end..];
+    }
+    out + rest
 }
 
 /// Blanks for so many characters of a line, and the rest as it is.
@@ -145,6 +166,13 @@ fn docker(lines: &[&str]) -> String {
     joined(out)
 }
 
+/// Whether a line of YAML is one that playbooks, lists of tasks or compose files have.
+fn is_ansible_or_compose(line: &str) -> bool {
+    let key = line.trim_start().trim_start_matches("- ").split(':').next().unwrap_or("");
+    matches!(key, "hosts" | "tasks" | "handlers" | "pre_tasks" | "post_tasks" | "services")
+        || key.starts_with("ansible.")
+}
+
 /// A list between brackets as the words of one command: brackets and commas become blanks.
 fn words_of_list(line: &str) -> String {
     let mut quote = None;
@@ -186,7 +214,10 @@ pub(crate) fn unshelled(name: &str, text: &str) -> Vec<(u32, u32, u32, String)> 
     let lines: Vec<&str> = text.lines().collect();
     let read = match kind(name, text) {
         Some(Kind::Unit) => unit(&lines),
-        Some(Kind::Yaml) => vec![yaml_of(&lines, &UNSHELLED)],
+        // Elsewhere (CircleCI's `run`, Taskfiles) a shell reads a `command`.
+        Some(Kind::Yaml) if lines.iter().any(|l| is_ansible_or_compose(l)) => {
+            vec![yaml_of(&lines, &UNSHELLED)]
+        }
         _ => return Vec::new(),
     };
     let mut out = Vec::new();
@@ -233,8 +264,8 @@ fn yaml_of(lines: &[&str], keys: &[&str]) -> String {
     let mut out: Vec<String> = Vec::new();
     // The indentation of the key whose block is being read, and what it is.
     let mut block: Option<(usize, Block)> = None;
-    // Where a list's words began, which are one command.
-    let mut word: Option<usize> = None;
+    // Where a list's words began, which are one command; the indentation of the `shell` whose keys are read.
+    let (mut word, mut shell): (Option<usize>, Option<usize>) = (None, None);
     for line in lines {
         let indent = line.chars().take_while(|c| *c == ' ').count();
         let trimmed = line.trim_start();
@@ -250,7 +281,7 @@ fn yaml_of(lines: &[&str], keys: &[&str]) -> String {
                     out.push((*line).to_owned());
                     continue;
                 }
-                Block::Commands if inside => {
+                Block::Commands if inside && listed => {
                     out.push(item(line, indent));
                     continue;
                 }
@@ -274,7 +305,14 @@ fn yaml_of(lines: &[&str], keys: &[&str]) -> String {
             out.push(String::new());
             continue;
         };
-        let wanted = keys.contains(&key.trim());
+        // `cmd` below `shell` is a shell's.
+        let of_shell = key.trim() == "cmd" && shell.is_some_and(|of| indent > of);
+        let wanted = keys.contains(&key.trim()) && (!of_shell || keys.contains(&"shell"));
+        shell = if key.trim().ends_with("shell") {
+            Some(indent + dashes)
+        } else {
+            shell.filter(|of| indent > *of)
+        };
         let value_trimmed = value.trim();
         if value_trimmed.is_empty() || value_trimmed.starts_with(['|', '>']) {
             let what = match value_trimmed.is_empty() {
@@ -449,8 +487,13 @@ mod tests {
                 "       'a b'",
                 "",
                 "           tc c",
-                "                \"sh\"  \"-c\"  \"tc d\"",
+                "                 \"sh\"  \"-c\"  \"tc d\"",
             ]],
+        );
+        check(
+            "j.yml",
+            "- shell: tc a {{ item.rate }}mbit ${{ x.wide }} b\n",
+            &[&["         tc a $(j2          )mbit $(j2        ) b"]],
         );
         check("Dockerfile", "CMD [\"tc\", \"a b\"]\n", &[&["     \"tc\"  \"a b\""]]);
         check(

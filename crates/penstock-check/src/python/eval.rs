@@ -532,7 +532,7 @@ impl<'a> Python<'a> {
     /// An f-string's text.
     fn interpolate(&mut self, text: &str, mut line: u32) -> Result<(String, u32), Stop> {
         self.deeper()?;
-        let own = text.split_whitespace().count();
+        let own = text.split_whitespace().filter(|w| !w.contains('{')).count();
         let mut out = String::new();
         let chars: Vec<char> = text.chars().collect();
         let mut at = 0;

@@ -74,6 +74,11 @@ mod tests {
             &[(2, "a x 3"), (3, "1 2")],
         );
         check("from subprocess import run\nrun(['tc', *'a b'.split()])\n", &[(2, "tc a b")]);
+        check("from subprocess import check_output as co\nco('a b'.split())\n", &[(2, "a b")]);
+        check(
+            "import asyncio\nasync def main():\n    await asyncio.create_subprocess_exec('tc', 'a', 'b')\nasyncio.run(main())\n",
+            &[(3, "tc a b")],
+        );
         check("import os\nos.system('a ' + open('x').read())\n", &[(2, "?")]);
         check("import os\nos.system(\n  'a '\n  'b')\n", &[(3, "a b")]);
     }

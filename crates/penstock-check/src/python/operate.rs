@@ -130,7 +130,7 @@ pub(super) fn operate(left: &Value, op: &str, right: &Value) -> Result<Value, To
                 Value::List(l) => l.borrow().clone(),
                 other => vec![other.clone()],
             };
-            let own = t.text.split_whitespace().count();
+            let own = t.text.split_whitespace().filter(|w| !w.contains('%')).count();
             let line = values.iter().fold(t.line, |line, v| v.line_among(own, line));
             Value::at(percent(&t.text, &values)?, line)
         }

@@ -245,6 +245,14 @@ impl Device {
     pub fn classes_of(&self, qdisc: Handle) -> impl Iterator<Item = &Class> {
         self.classes.iter().filter(move |c| c.id.qdisc() == qdisc)
     }
+    /// Whether a class stands lower in its tree than another, or than its qdisc (`level` of `struct hfsc_class`).
+    pub fn is_below(&self, id: Handle, than: Handle) -> bool {
+        fn level(device: &Device, id: Handle, most: u32) -> u32 {
+            let children = device.class(id).filter(|_| most > 0).map_or(&[][..], |c| &c.children);
+            children.iter().map(|c| 1 + level(device, *c, most - 1)).max().unwrap_or(0)
+        }
+        id != than && (self.class(than).is_none() || level(self, id, 16) < level(self, than, 16))
+    }
     /// Whether the script put a qdisc at the ingress hook.
     pub fn ingress(&self) -> Option<&Qdisc> {
         self.qdiscs.iter().find(|q| q.parent == Handle::INGRESS)

@@ -42,10 +42,31 @@ pub(crate) fn scripts(name: &str, text: &str) -> Option<Vec<String>> {
     Some(match kind(name, text)? {
         Kind::Unit => unit(&lines),
         Kind::Docker => vec![docker(&lines)],
-        Kind::Yaml => vec![yaml(&lines)],
+        Kind::Yaml => {
+            let lines: Vec<String> = lines.iter().map(|l| without_templates(l)).collect();
+            vec![yaml(&lines.iter().map(String::as_str).collect::<Vec<_>>())]
+        }
         Kind::Markdown => markdown(&lines),
         Kind::Nft => vec![nft(&lines)],
     })
+}
+
+/// A line whose templates are output that nobody knows: `{{ item.rate }}` of Ansible and `${{ inputs.rate }}` of GitHub become a call of as many
+/// characters, `{% … %}` becomes blanks.
+fn without_templates(line: &str) -> String {
+    let (mut out, mut rest) = (String::new(), line);
+    while let Some((at, open)) = ["${{", "{{", "{%"].iter().filter_map(|o| Some((rest.find(o)?, *o))).min() {
+        let close = if open == "{%" { "%}" } else { "}}" };
+        let Some(end) = rest[at..].find(close).map(|n| at + n + 2) else { break };
+        let width = rest[at..end].chars().count();
+        out += &rest[..at];
+        match open {
+            "{%" => out += &" ".repeat(width),
+            _ => out += &format!("$(j2{})", " ".repeat(width.saturating_sub(5))),
+        }
+        rest = &rest[end..];
+    }
+    out + rest
 }
 
 /// Blanks for so many characters of a line, and the rest as it is.
@@ -123,7 +144,7 @@ fn docker(lines: &[&str]) -> String {
         let word = trimmed.split_whitespace().next().unwrap_or("").to_uppercase();
         let taken = match word.as_str() {
             _ if goes_on => Some(0),
-            "RUN" | "CMD" | "ENTRYPOINT" if !trimmed[word.len()..].trim_start().starts_with('[') => {
+            "RUN" | "CMD" | "ENTRYPOINT" => {
                 let mut at = line.len() - trimmed.len() + word.len();
                 // `RUN --mount=… command`
                 while line[at..].trim_start().starts_with("--") {
@@ -137,14 +158,38 @@ fn docker(lines: &[&str]) -> String {
         // A comment within a command is left out.
         let comment = goes_on && trimmed.starts_with('#');
         let text = taken.filter(|_| !comment).map(|n| from(line, n));
+        // `["sh", "-c", "…"]`: words with nothing between them.
+        let text = text.map(|t| if t.trim_start().starts_with('[') { words_of_list(&t) } else { t });
         goes_on = comment || text.as_deref().is_some_and(|t| t.trim_end().ends_with('\\'));
         out.push(if comment { "\\".to_owned() } else { text.unwrap_or_default() });
     }
     joined(out)
 }
 
+/// Whether a line of YAML is one that playbooks, lists of tasks or compose files have.
+fn is_ansible_or_compose(line: &str) -> bool {
+    let key = line.trim_start().trim_start_matches("- ").split(':').next().unwrap_or("");
+    matches!(key, "hosts" | "tasks" | "handlers" | "pre_tasks" | "post_tasks" | "services")
+        || key.starts_with("ansible.")
+}
+
+/// A list between brackets as the words of one command: brackets and commas become blanks.
+fn words_of_list(line: &str) -> String {
+    let mut quote = None;
+    let one = |c: char| {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '[' | ']' | ',') => return ' ',
+            _ => {}
+        }
+        c
+    };
+    line.chars().map(one).collect()
+}
+
 /// Keys whose values are commands.
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 12] = [
     "run",
     "shell",
     "command",
@@ -154,26 +199,104 @@ const KEYS: [&str; 9] = [
     "before_script",
     "entrypoint",
     "cmd",
+    "argv",
+    "ansible.legacy.command",
+    "ansible.legacy.shell",
 ];
+/// Those whose lists are the words of one command.
+const WORDS: [&str; 3] = ["argv", "command", "entrypoint"];
+/// Those that no shell reads, where their values are no list.
+const UNSHELLED: [&str; 4] = ["command", "ansible.builtin.command", "ansible.legacy.command", "cmd"];
+
+/// What only a shell understands, in commands that none reads: line, column, length, the word. Units of systemd, Ansible's `command`, the
+/// `command` of compose files.
+pub(crate) fn unshelled(name: &str, text: &str) -> Vec<(u32, u32, u32, String)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let read = match kind(name, text) {
+        Some(Kind::Unit) => unit(&lines),
+        // Elsewhere (CircleCI's `run`, Taskfiles) a shell reads a `command`.
+        Some(Kind::Yaml) if lines.iter().any(|l| is_ansible_or_compose(l)) => {
+            vec![yaml_of(&lines, &UNSHELLED)]
+        }
+        _ => return Vec::new(),
+    };
+    let mut out = Vec::new();
+    for (number, line) in read.iter().flat_map(|t| t.lines().enumerate()) {
+        // What is a shell's own script may say all of it.
+        let first = line.split_whitespace().next().unwrap_or("");
+        let base = first.rsplit('/').next().unwrap_or(first);
+        if !is_command(line) || matches!(base, "sh" | "bash" | "dash" | "ash" | "env") {
+            continue;
+        }
+        let word = line.split_whitespace().find(|w| {
+            matches!(*w, "|" | "||" | "&&" | ">" | ">>" | "2>" | "&" | "<")
+                || ["2>/dev/null", ">/dev/null", "2>&1", "&>/dev/null"].contains(w)
+                || w.starts_with("$(")
+                || w.starts_with('`')
+        });
+        if let Some(word) = word
+            && let Some(at) = line.find(word)
+        {
+            let column = line[..at].chars().count() as u32 + 1;
+            out.push((number as u32 + 1, column, word.chars().count() as u32, word.to_owned()));
+        }
+    }
+    out
+}
 
 /// `run: …`, `run: |` and lists below such keys.
 fn yaml(lines: &[&str]) -> String {
+    yaml_of(lines, &KEYS)
+}
+
+/// What is read below a key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Block {
+    /// A text of several lines.
+    Text,
+    /// Commands.
+    Commands,
+    /// The words of one command, or keys of its own.
+    Words,
+}
+
+fn yaml_of(lines: &[&str], keys: &[&str]) -> String {
     let mut out: Vec<String> = Vec::new();
-    // The indentation of the key whose block is being read, and whether it is a list of commands.
-    let mut block: Option<(usize, bool)> = None;
+    // The indentation of the key whose block is being read, and what it is.
+    let mut block: Option<(usize, Block)> = None;
+    // Where a list's words began, which are one command; the indentation of the `shell` whose keys are read.
+    let (mut word, mut shell): (Option<usize>, Option<usize>) = (None, None);
     for line in lines {
         let indent = line.chars().take_while(|c| *c == ' ').count();
         let trimmed = line.trim_start();
-        if let Some((of, list)) = block {
+        if let Some((of, what)) = block {
             if trimmed.is_empty() {
                 out.push(String::new());
                 continue;
             }
-            if indent > of || list && indent == of && trimmed.starts_with("- ") {
-                out.push(if list { item(line, indent) } else { (*line).to_owned() });
-                continue;
+            let listed = trimmed.starts_with("- ");
+            let inside = indent > of || what != Block::Text && indent == of && listed;
+            match what {
+                Block::Text if inside => {
+                    out.push((*line).to_owned());
+                    continue;
+                }
+                Block::Commands if inside && listed => {
+                    out.push(item(line, indent));
+                    continue;
+                }
+                Block::Words if inside && listed => {
+                    if let Some(last) = word {
+                        out[last].push_str(" \\");
+                    }
+                    word = Some(out.len());
+                    out.push(quoted(line, indent));
+                    continue;
+                }
+                // Keys below it are looked at as any.
+                _ => {}
             }
-            block = None;
+            (block, word) = (None, None);
         }
         let dashes =
             trimmed.strip_prefix("- ").map_or(0, |r| 2 + r.chars().take_while(|c| *c == ' ').count());
@@ -182,9 +305,26 @@ fn yaml(lines: &[&str]) -> String {
             out.push(String::new());
             continue;
         };
+        // `cmd` below `shell` is a shell's.
+        let of_shell = key.trim() == "cmd" && shell.is_some_and(|of| indent > of);
+        let wanted = keys.contains(&key.trim()) && (!of_shell || keys.contains(&"shell"));
+        shell = if key.trim().ends_with("shell") {
+            Some(indent + dashes)
+        } else {
+            shell.filter(|of| indent > *of)
+        };
         let value_trimmed = value.trim();
         if value_trimmed.is_empty() || value_trimmed.starts_with(['|', '>']) {
-            block = Some((indent + dashes, value_trimmed.is_empty()));
+            let what = match value_trimmed.is_empty() {
+                false => Block::Text,
+                true if WORDS.contains(&key.trim()) || key.trim().starts_with("ansible.") => Block::Words,
+                true => Block::Commands,
+            };
+            block = (wanted || what == Block::Words).then_some((indent + dashes, what));
+            out.push(String::new());
+            continue;
+        }
+        if !wanted {
             out.push(String::new());
             continue;
         }
@@ -192,6 +332,19 @@ fn yaml(lines: &[&str]) -> String {
         out.push(plain(line, at + value.chars().take_while(|c| *c == ' ').count()));
     }
     joined(out)
+}
+
+/// An element of a list of words, in the quotes that keep it one word.
+fn quoted(line: &str, indent: usize) -> String {
+    let text = item(line, indent);
+    let bare = text.trim();
+    if bare.is_empty() || !bare.contains(|c: char| c.is_whitespace() || "'\"$&|;<>()*?`\\".contains(c)) {
+        return text.trim_end().to_owned();
+    }
+    let at = text.chars().count() - text.trim_start().chars().count();
+    let quote = if bare.contains('\'') { '"' } else { '\'' };
+    let blanks = " ".repeat(at.saturating_sub(1));
+    format!("{blanks}{quote}{bare}{quote}")
 }
 
 /// An element of a list of commands.
@@ -208,7 +361,7 @@ fn plain(line: &str, at: usize) -> String {
             return format!("{} {inner}", " ".repeat(at));
         }
     }
-    if value.starts_with('[') { String::new() } else { from(line, at) }
+    if value.starts_with('[') { words_of_list(&from(line, at)) } else { from(line, at) }
 }
 
 /// Blocks between fences that say they are a shell's, or that say nothing and begin with a command; of a console what stands behind the prompt.
@@ -322,6 +475,27 @@ mod tests {
                 "",
             ]],
         );
+        check(
+            "c.yml",
+            "a:\n  command: [tc, \"x y\", z]\n  b:\n    argv:\n      - tc\n      - a b\n    ansible.builtin.command:\n      cmd: tc c\n    entrypoint: [\"sh\", \"-c\", \"tc d\"]\n",
+            &[&[
+                "",
+                "            tc  \"x y\"  z",
+                "",
+                "",
+                "        tc \\",
+                "       'a b'",
+                "",
+                "           tc c",
+                "                 \"sh\"  \"-c\"  \"tc d\"",
+            ]],
+        );
+        check(
+            "j.yml",
+            "- shell: tc a {{ item.rate }}mbit ${{ x.wide }} b\n",
+            &[&["         tc a $(j2          )mbit $(j2        ) b"]],
+        );
+        check("Dockerfile", "CMD [\"tc\", \"a b\"]\n", &[&["     \"tc\"  \"a b\""]]);
         check(
             "a.md",
             "text\n```sh\ntc a\n```\n\n```console\n$ tc qdisc show\nqdisc x\n```\n```json\n{}\n```\n",

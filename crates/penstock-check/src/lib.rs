@@ -104,11 +104,40 @@ pub fn examine(script: &Script, settings: &Settings) -> Answer {
         whole.unknown.extend(of.unknown);
         whole.parts.extend(of.parts);
     }
+    all.findings.extend(unshelled(script));
     all.findings.sort();
     // What stands around a command is not the script's: nothing is put before a line.
     let within = |e: &Edit| matches!(e, Edit::Replace(..));
     all.findings.iter_mut().filter(|f| !f.edits.iter().all(within)).for_each(|f| f.edits.clear());
     all
+}
+
+/// What only a shell understands, in commands of such a file that no shell reads.
+fn unshelled(script: &Script) -> Vec<Finding> {
+    let Some(rule) = rules::all().find(|r| r.code == "PS012") else { return Vec::new() };
+    let source = source::Source::new(&script.text);
+    let file = if script.name.is_empty() { "script".to_owned() } else { script.name.clone() };
+    let one = |(line, column, len, word): (u32, u32, u32, String)| Finding {
+        file: file.clone(),
+        line,
+        column,
+        len,
+        code: rule.code,
+        severity: rule.severity,
+        message: format!("no shell reads this line: `{word}` is given to the program"),
+        reason: "The program takes it for one of its own words, and mostly refuses the command.".to_owned(),
+        fix: format!(
+            "sh -c '{}'",
+            source.line(line).trim_start().split_once([':', '=']).map_or("", |l| l.1.trim())
+        ),
+        edits: Vec::new(),
+        safe: false,
+        begins: line,
+    };
+    let allowed = |f: &Finding| {
+        source.allowed(f.line).contains(rule.code) || source.allowed_everywhere().contains(rule.code)
+    };
+    holders::unshelled(&script.name, &script.text).into_iter().map(one).filter(|f| !allowed(f)).collect()
 }
 
 /// Whether a file that is no script itself (a systemd unit, a Dockerfile, YAML, Markdown, by its name) has network commands in it.

@@ -177,8 +177,12 @@ impl Watched<'_> {
         }
         let program = words.first().map_or("", |w| w.rsplit('/').next().unwrap_or(w));
         let what = match program {
-            "iptables" | "ip6tables" => iptables::parse(&line.words, self.host.kernel())
-                .map_or(What::Other, |c| What::Iptables(Box::new(c))),
+            "iptables" | "ip6tables" => {
+                let known = owners(words).map(|w| Line::of_words(&w));
+                let line = known.as_ref().unwrap_or(&line);
+                iptables::parse(&line.words, self.host.kernel())
+                    .map_or(What::Other, |c| What::Iptables(Box::new(c)))
+            }
             "nft" | "iptables-restore" | "ip6tables-restore" => {
                 let file = words.iter().rfind(|w| !w.starts_with('-')).filter(|w| *w != &words[0]);
                 let from = match file {
@@ -222,7 +226,9 @@ impl Watched<'_> {
         } else {
             self.before_link(words);
         }
-        let mut output = self.on(|host| host.command(words, files, Time::ZERO)).unwrap_or_default();
+        let known = owners(words);
+        let carried = known.as_deref().unwrap_or(words);
+        let mut output = self.on(|host| host.command(carried, files, Time::ZERO)).unwrap_or_default();
         let mut what = what;
         if output.status != 0
             && let Some((done, instead)) = self.elsewhere_only(words, &output, files)
@@ -232,6 +238,10 @@ impl Watched<'_> {
         let unsimulated = self.unsimulated(words, &mut output);
         if unsimulated.is_some() {
             output = Output { stdout: self.unknown.clone().unwrap_or_default() + "\n", ..Output::default() };
+            // A device of a kind that is not simulated is there all the same.
+            if let Some(name) = added(words) {
+                self.on(|host| lend_one(host, &name));
+            }
         }
         let at = self.log.borrow().len() + self.pending.borrow().len();
         if output.status == 0 {
@@ -536,6 +546,22 @@ fn lend_to(host: &mut Host, words: &[String]) {
     for name in named(words) {
         lend_one(host, &name);
     }
+}
+
+/// The words with a number for each user and group that `-m owner` asks for by name: the script's own machine has them. `None` where it asks for none.
+fn owners(words: &[String]) -> Option<Vec<String>> {
+    let named = |at: &usize| {
+        let option = matches!(words[at - 1].as_str(), "--uid-owner" | "--gid-owner");
+        option && words[*at].starts_with(|c: char| c.is_alphabetic() || c == '_')
+    };
+    let places: Vec<usize> = (1..words.len()).filter(named).collect();
+    let mut words = words.to_vec();
+    for at in &places {
+        // A number for each name.
+        let sum = words[*at].bytes().fold(0u32, |n, b| n.wrapping_mul(31).wrapping_add(u32::from(b)));
+        words[*at] = (1000 + sum % 50_000).to_string();
+    }
+    (!places.is_empty()).then_some(words)
 }
 
 /// Makes a device where there is none of this name; whether it did.

@@ -31,6 +31,14 @@ pub struct Netfilter {
     pub texts: bool,
     /// Marks set by `nft` and by restored files, with their commands.
     pub others: Vec<(u32, usize)>,
+    /// Marks that `nft` sets on packets of one version of IP alone, by the table or by what the rule asks: mark, whether IPv6.
+    pub versions: Vec<(u32, bool)>,
+    /// Marks that `nft` sets, each with the hook of its chain where that is known, and the command.
+    pub hooked: Vec<(u32, Option<String>, usize)>,
+    /// The hooks of nft's chains.
+    chains_of_nft: BTreeMap<String, String>,
+    /// Whether marks are set by texts in a way that does not tell the version, or in both.
+    pub any_version: bool,
     /// Whether marks are set that are no plain number.
     pub unknown: bool,
     /// Classes that `nft` puts packets into by `meta priority set`, with their commands.
@@ -137,8 +145,26 @@ impl Netfilter {
             .split(|c: char| c.is_whitespace() || matches!(c, ';' | '{' | '}' | '"' | '\''))
             .filter(|w| !w.is_empty())
             .collect();
+        let restored = text.contains("--set-mark") || text.contains("--set-xmark");
+        self.any_version |= restored;
+        let mut statement = Version::default();
+        let mut chain = String::new();
         for (at, word) in words.iter().enumerate() {
+            statement.word(&words, at);
+            // `chain NAME`, `add chain FAMILY TABLE NAME`, `add rule FAMILY TABLE NAME`.
+            if matches!(*word, "chain" | "rule") {
+                let added = at > 0 && matches!(words[at - 1], "add" | "create" | "insert");
+                let family = words.get(at + 1).is_some_and(|w| FAMILIES.contains(w));
+                let name = at + if added { 2 } else { 1 } + usize::from(added && family);
+                chain = words.get(name).map_or(String::new(), |w| (*w).to_owned());
+            }
+            if *word == "hook" {
+                let hook = words.get(at + 1).map_or(String::new(), |w| (*w).to_owned());
+                self.chains_of_nft.insert(chain.clone(), hook);
+            }
             let value = match *word {
+                // `ct mark set` marks the connection, and no filter sees that.
+                "set" if at > 1 && words[at - 1] == "mark" && words[at - 2] == "ct" => continue,
                 "set" if at > 0 && words[at - 1] == "mark" => words.get(at + 1),
                 "--set-mark" | "--set-xmark" => words.get(at + 1),
                 "set" if at > 0 && words[at - 1] == "priority" => {
@@ -157,7 +183,14 @@ impl Netfilter {
             };
             let Some(value) = value else { continue };
             match number(value.split('/').next().unwrap_or("")) {
-                Some(mark) => self.others.push((mark, step)),
+                Some(mark) => {
+                    self.others.push((mark, step));
+                    self.hooked.push((mark, self.chains_of_nft.get(&chain).cloned(), step));
+                    match statement.of() {
+                        Some(six) if !restored => self.versions.push((mark, six)),
+                        _ => self.any_version = true,
+                    }
+                }
                 None => self.unknown = true,
             }
         }
@@ -223,6 +256,45 @@ impl Netfilter {
             chains.entry((rule.family as u8, rule.table, rule.chain.as_str())).or_default().push(rule);
         }
         chains
+    }
+}
+
+/// Families of nft's tables.
+const FAMILIES: [&str; 6] = ["ip", "ip6", "inet", "arp", "bridge", "netdev"];
+
+/// The version of IP that a rule of nft is for, as its words go by.
+#[derive(Default)]
+struct Version {
+    /// Of the table.
+    table: Option<bool>,
+    /// Of what the rule asks for so far.
+    rule: Option<bool>,
+}
+
+impl Version {
+    fn word(&mut self, words: &[&str], at: usize) {
+        let version = |w: Option<&&str>| match w {
+            Some(&"ip6") => Some(true),
+            Some(&("inet" | "bridge" | "netdev" | "arp")) => None,
+            _ => Some(false),
+        };
+        let next = words.get(at + 1);
+        match words[at] {
+            // `table ip NAME`, `add rule ip NAME CHAIN`: without a family it is ip.
+            "table" | "rule" => (self.table, self.rule) = (version(next), None),
+            // A rule has ended where the next begins with its verdict or its action behind it.
+            "accept" | "return" | "drop" | "chain" | "counter" => self.rule = None,
+            "ip" | "icmp" if !matches!(at.checked_sub(1).map(|n| words[n]), Some("table" | "rule")) => {
+                self.rule = Some(false);
+            }
+            "ip6" | "icmpv6" if !matches!(at.checked_sub(1).map(|n| words[n]), Some("table" | "rule")) => {
+                self.rule = Some(true);
+            }
+            _ => {}
+        }
+    }
+    fn of(&mut self) -> Option<bool> {
+        self.rule.take().or(self.table)
     }
 }
 

@@ -177,6 +177,14 @@ impl Source {
         None
     }
 
+    /// The first line that has these words one behind the other; where none has, the first that has all of them in any order.
+    pub fn line_of(&self, words: &[String]) -> Option<u32> {
+        let whole = words.join(" ");
+        let apart = |l: &String| words.iter().all(|w| l.contains(w.as_str()));
+        let at = self.lines.iter().position(|l| l.contains(&whole));
+        at.or_else(|| self.lines.iter().position(apart)).map(|n| n as u32 + 1)
+    }
+
     /// Whether the script expects that the command at a line may fail and has an answer to it.
     pub fn expects_failure(&self, number: u32) -> bool {
         let text = self.logical(number);

@@ -38,6 +38,10 @@ impl Console for Keep<'_> {
     }
     fn given(&mut self, mut given: Given) {
         let own = given.file == self.name;
+        // The text of `sh -c '…'` has no lines of its own.
+        if own && given.line == 0 {
+            given.line = self.source.line_of(&given.words).unwrap_or(0);
+        }
         if own
             && let Some(syntax) = self.syntax
             && self.source.line(given.line).contains('|')
@@ -191,9 +195,21 @@ fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus
     }
     // A script that asks where the default route goes has one to find.
     let asks_route = source.lines.iter().any(|l| {
-        let asks = ["ip route", "ip r ", "ip -4 route", "route -n", "ip -o route", "/proc/net/route"]
-            .iter()
-            .any(|w| l.contains(w));
+        let asks = [
+            "ip route",
+            "ip r ",
+            "ip -4 route",
+            "route -n",
+            "ip -o route",
+            "ip -o -4 route",
+            "ip -4 -o route",
+            "ip -j route",
+            "route show",
+            "route get",
+            "/proc/net/route",
+        ]
+        .iter()
+        .any(|w| l.contains(w));
         asks && (l.contains("$(") || l.contains('`') || l.contains('|')) && !l.contains(" add ")
     });
     if asks_route {

@@ -1,5 +1,6 @@
 //! `diff` sees a changed value of every option of every kind, and exactly the traffic that moves.
 
+use penstock_check::explain::{Explainer, Probe};
 use penstock_check::{Facts, Settings, explain, facts};
 use penstock_lang::tc::kinds;
 use penstock_model::Kernel;
@@ -310,4 +311,104 @@ fn rules_that_no_set_tells() {
     check(&mark(7), &mark(7), &[]);
     let said = between(&mark(7), &mark(8), Kernel::V6_12);
     assert!(said.iter().all(|l| l.contains("1:10 -> 1:30")) && !said.is_empty(), "{said:?}");
+}
+
+/// A set of a recording: its commands, and the packets that were sent through them.
+fn recorded(text: &str) -> Vec<(Vec<&str>, Vec<Probe>)> {
+    let mut sets: Vec<(Vec<&str>, Vec<Probe>)> = Vec::new();
+    for line in text.lines() {
+        if line == "set" {
+            sets.push((Vec::new(), Vec::new()));
+            continue;
+        }
+        let set = sets.last_mut().unwrap();
+        match line.split_once(" = ") {
+            None => set.0.push(line),
+            Some((packet, _)) => {
+                let (packet, priority) = packet.split_once(" prio ").unwrap_or((packet, "0"));
+                let mut probe = Probe::parse(packet).unwrap();
+                probe.priority = priority.parse().unwrap();
+                set.1.push(probe);
+            }
+        }
+    }
+    sets
+}
+
+/// The commands with one thing changed: a filter or a rule that goes, two that change places, another class.
+fn changed(commands: &[&str], round: usize) -> String {
+    let filters = |l: &&str| l.starts_with("tc filter ") && !l.contains(" divisor ") && !l.contains(" link ");
+    let places: Vec<usize> =
+        (0..commands.len()).filter(|n| filters(&commands[*n]) || commands[*n].contains(" -A ")).collect();
+    let mut out: Vec<String> = commands.iter().map(|l| (*l).to_owned()).collect();
+    if places.is_empty() {
+        return out.join("\n") + "\n";
+    }
+    let (at, other) = (places[round * 7 % places.len()], places[round * 5 % places.len()]);
+    match round % 3 {
+        0 => drop(out.remove(at)),
+        1 => out.swap(at, other),
+        _ => {
+            let new = if out[at].contains("classid 1:10") { "classid 1:20" } else { "classid 1:10" };
+            let old = out[at]
+                .split_whitespace()
+                .skip_while(|w| *w != "classid")
+                .nth(1)
+                .unwrap_or("1:10")
+                .to_owned();
+            out[at] = out[at].replace(&format!("classid {old}"), new).replace("--set-mark 1", "--set-mark 3");
+        }
+    }
+    out.join("\n") + "\n"
+}
+
+#[test]
+fn packets_go_elsewhere_where_diff_says_so_and_nowhere_else() {
+    let (mut tried, mut moved, mut shown, mut wrong) = (0, 0, 0, String::new());
+    for (round, (commands, packets)) in recorded(include_str!("kernel/recorded.txt")).iter().enumerate() {
+        // Sets of many parts take long; the others are all looked at.
+        if commands.len() > 22 {
+            continue;
+        }
+        let (a, b) = (commands.join("\n") + "\n", changed(commands, round));
+        let (Ok(a), Ok(b)) = (run(&a, Kernel::V6_12), run(&b, Kernel::V6_12)) else { continue };
+        let said = explain::diff(&a, &b, "eth0").unwrap();
+        let (before, after) = (Explainer::new(&a, "eth0").unwrap(), Explainer::new(&b, "eth0").unwrap());
+        let places = |p: &Probe| (before.explain(p).place(), after.explain(p).place());
+        tried += 1;
+        // A packet that moves is one of those that are told of.
+        let moves = packets.iter().find(|p| {
+            let (x, y) = places(p);
+            x != y
+        });
+        moved += usize::from(moves.is_some());
+        if let (Some(packet), true) = (moves, said.is_empty()) {
+            wrong += &format!("set {round}: nothing differs, and {} moves\n", packet.text());
+        }
+        // What a line says of its packet is so.
+        for line in said.iter().filter(|l| l.contains(" -> ") && l.ends_with(')') && !l.contains("perhaps")) {
+            let Some((head, example)) = line.rsplit_once("   (") else { continue };
+            let Ok(probe) = Probe::parse(example.trim_end_matches(')')) else { continue };
+            let Some((from, to)) = head.rsplit_once(": ").and_then(|h| h.1.split_once(" -> ")) else {
+                continue;
+            };
+            if from.contains("with actions")
+                || to.contains("with actions")
+                || head.contains("priority")
+                || head.contains("within ")
+            {
+                continue;
+            }
+            shown += 1;
+            let (x, y) = places(&probe);
+            if (x.as_str(), y.as_str()) != (from, to) {
+                wrong += &format!("set {round}: {line}: explain {x} -> {y}\n");
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} lines\n{wrong}", wrong.lines().count());
+    assert!(
+        tried >= 60 && moved >= 20 && shown >= 60,
+        "{tried} pairs, {moved} with packets that move, {shown} lines"
+    );
 }

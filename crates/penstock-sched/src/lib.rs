@@ -6,7 +6,7 @@
 
 pub mod act;
 pub mod aqm;
-pub(crate) mod bpf;
+pub mod bpf;
 pub mod charge;
 pub mod cls;
 pub mod ebpf;

@@ -53,6 +53,9 @@ pub enum Control {
     Chain(u32),
 }
 
+/// `SKBEDIT_F_INHERITDSFIELD` of skbedit's `flags`: the code point becomes the priority.
+const INHERITDSFIELD: u64 = 0x20;
+
 /// Runs a filter's actions on what is known of a packet.
 pub fn act(filter: &Filter, state: &mut State) -> Control {
     let mut said = act::OK;
@@ -83,6 +86,10 @@ pub fn act(filter: &Filter, state: &mut State) -> Control {
                 }
                 if let Some(priority) = o.u32("priority") {
                     state.priority = Priority::Set(priority);
+                }
+                //= linux v6.12 net/sched/act_skbedit.c tcf_skbedit_act
+                if o.u64("flags").unwrap_or(0) & INHERITDSFIELD != 0 && state.tos.0 & 0xfc == 0xfc {
+                    state.priority = Priority::Set(u32::from(state.tos.1 >> 2));
                 }
                 control
             }
@@ -128,7 +135,6 @@ pub fn skips(filter: &Filter) -> bool {
 
 /// The packets that fit a filter which looks at headers in no order: every kind but u32.
 pub fn packets(filter: &Filter, state: &State, names: &mut Names) -> Any {
-    let protocol = Cube::protocol(filter.protocol, names);
     let asked = match filter.kind.as_str() {
         "matchall" => vec![Cube::all()],
         "fw" => {
@@ -144,6 +150,12 @@ pub fn packets(filter: &Filter, state: &State, names: &mut Names) -> Any {
         "flower" => flower(filter, state, names),
         _ => unknown(filter, names),
     };
+    framed(filter, asked, names)
+}
+
+/// Of these packets those that a filter's protocol and its `indev` let it see.
+pub fn framed(filter: &Filter, asked: Any, names: &mut Names) -> Any {
+    let protocol = Cube::protocol(filter.protocol, names);
     let asked = match filter.options.str("indev") {
         Some(dev) => {
             let from = Cube::of(Place::Input, 0xffff, names.input(dev));

@@ -2,8 +2,9 @@
 //!
 //! Follows: linux v6.12 `net/sched/ematch.c`, `em_cmp.c`, `em_nbyte.c`, `em_u32.c`, `em_meta.c`.
 
+use super::Probe;
 use super::cube::{Any, Cube, Names, Place, both, none_of, range};
-use crate::filters::{IP, IP6};
+use crate::filters::{ALL, IP, IP6, QINQ, VLAN};
 use penstock_model::Options;
 
 const AND: u32 = 1;
@@ -15,31 +16,83 @@ pub fn packets(list: &[Options], protocol: u16, names: &mut Names) -> Option<Any
     if list.is_empty() {
         return Some(vec![Cube::all()]);
     }
-    sequence(list, 0, protocol, names, 0)
+    sequence(list, 0, protocol, names, 0, false)
 }
 
 fn n(o: &Options, name: &str) -> u32 {
     o.u32(name).unwrap_or(0)
 }
 
-/// A match and what is joined to it behind: an `and` binds everything that follows, and so does an `or`.
-fn sequence(list: &[Options], at: usize, protocol: u16, names: &mut Names, depth: u32) -> Option<Any> {
+/// A match and what is joined to it behind, or with `not` what does not fit them: an `and` binds everything that follows, and so does an `or`.
+fn sequence(
+    list: &[Options],
+    at: usize,
+    protocol: u16,
+    names: &mut Names,
+    depth: u32,
+    not: bool,
+) -> Option<Any> {
     let one = list.get(at)?;
     let flags = n(one, "flags");
+    let turned = not != (flags & INVERT != 0);
     let mut own = match n(one, "kind") {
-        0 if depth < 16 => sequence(list, n(one, "ref") as usize, protocol, names, depth + 1)?,
+        0 if depth < 16 => sequence(list, n(one, "ref") as usize, protocol, names, depth + 1, turned)?,
+        _ if turned => none_of(&single(one, protocol, names)?)?,
         _ => single(one, protocol, names)?,
     };
-    if flags & INVERT != 0 {
-        own = none_of(&own)?;
-    }
-    match flags & (AND | OR) {
-        AND => both(&own, &sequence(list, at + 1, protocol, names, depth)?),
-        OR => {
-            own.extend(sequence(list, at + 1, protocol, names, depth)?);
+    match (flags & (AND | OR), not) {
+        (0, _) => Some(own),
+        // What is not in both is not in one or not in the other.
+        (AND, false) | (OR, true) => both(&own, &sequence(list, at + 1, protocol, names, depth, not)?),
+        _ => {
+            own.extend(sequence(list, at + 1, protocol, names, depth, not)?);
             Some(own).filter(|o| o.len() <= 4096)
         }
-        _ => Some(own),
+    }
+}
+
+/// A filter's matches, to be asked about one packet.
+pub enum Tree {
+    /// A match: the packets it fits.
+    Leaf(Any),
+    /// A match or several, turned round.
+    Not(Box<Tree>),
+    /// All of them.
+    And(Box<Tree>, Box<Tree>),
+    /// Any of them.
+    Or(Box<Tree>, Box<Tree>),
+}
+
+impl Tree {
+    /// Of a filter's list; `None` where it has none, or a match that is not there.
+    pub fn of(list: &[Options], protocol: u16, names: &mut Names) -> Option<Tree> {
+        Self::sequence(list, 0, protocol, names, 0)
+    }
+    fn sequence(list: &[Options], at: usize, protocol: u16, names: &mut Names, depth: u32) -> Option<Tree> {
+        let one = list.get(at)?;
+        let flags = n(one, "flags");
+        let mut own = match n(one, "kind") {
+            0 if depth < 16 => Self::sequence(list, n(one, "ref") as usize, protocol, names, depth + 1)?,
+            _ => Tree::Leaf(single(one, protocol, names)?),
+        };
+        if flags & INVERT != 0 {
+            own = Tree::Not(Box::new(own));
+        }
+        let mut rest = || Some(Box::new(Self::sequence(list, at + 1, protocol, names, depth)?));
+        Some(match flags & (AND | OR) {
+            AND => Tree::And(Box::new(own), rest()?),
+            OR => Tree::Or(Box::new(own), rest()?),
+            _ => own,
+        })
+    }
+    /// Whether a packet fits.
+    pub fn holds(&self, probe: &Probe, names: &Names) -> bool {
+        match self {
+            Tree::Leaf(any) => any.iter().any(|c| c.holds(probe, names)),
+            Tree::Not(tree) => !tree.holds(probe, names),
+            Tree::And(a, b) => a.holds(probe, names) && b.holds(probe, names),
+            Tree::Or(a, b) => a.holds(probe, names) || b.holds(probe, names),
+        }
     }
 }
 
@@ -65,6 +118,14 @@ fn reaches(end: i32) -> Cube {
 }
 
 fn single(o: &Options, protocol: u16, names: &mut Names) -> Option<Any> {
+    // Where the transport header begins is another question for each version of IP.
+    if n(o, "layer") == 2 && matches!(n(o, "kind"), 1 | 2) && matches!(protocol, ALL | VLAN | QINQ) {
+        let mut out = Any::new();
+        for version in [IP, IP6] {
+            out.extend(both(&single(o, version, names)?, &[Cube::ethertype(version)])?);
+        }
+        return Some(out);
+    }
     match n(o, "kind") {
         1 => cmp(o, protocol, names),
         2 => {
@@ -123,35 +184,60 @@ fn cmp(o: &Options, protocol: u16, names: &mut Names) -> Option<Any> {
 fn meta(o: &Options, names: &mut Names) -> Option<Any> {
     let empty = Options::new();
     let (left, right) = (o.nested("left").unwrap_or(&empty), o.nested("right").unwrap_or(&empty));
-    let opnd = n(o, "opnd");
-    let plain = n(right, "id") == 0 && n(left, "shift") == 0;
+    let (opnd, shift) = (n(o, "opnd"), n(left, "shift"));
     let (mask, value) = (n(left, "value"), n(right, "value"));
-    let place = match n(left, "id") {
-        6 => Place::Priority,
-        12 => Place::Mark,
-        9 if plain && mask == 0 => {
+    let constant = n(right, "id") == 0 && shift < 32;
+    match n(left, "id") {
+        6 if constant => numbers(Place::Priority, 32, (shift, mask), (opnd, value)),
+        12 if constant => numbers(Place::Mark, 32, (shift, mask), (opnd, value)),
+        // Two bytes as they stand in memory, which tc leaves as they are.
+        7 if constant && shift == 0 && opnd == 0 && (mask == 0 || mask & 0xffff == 0xffff) => {
+            let Ok(value) = u16::try_from(value) else { return Some(Vec::new()) };
+            Some(vec![Cube::protocol(value.swap_bytes(), names)])
+        }
+        9 if constant && shift == 0 && mask == 0 => {
             // `skb->len` has the Ethernet header too.
             let least = |bytes: u32| Cube::of(Place::Long(bytes.saturating_sub(14).max(1)), 1, 1);
             let from = |bytes: u32| if bytes <= 42 { vec![Cube::all()] } else { vec![least(bytes)] };
-            return match opnd {
+            match opnd {
                 0 => both(&from(value), &none_of(&from(value + 1))?),
                 1 => Some(from(value.saturating_add(1))),
                 _ => none_of(&from(value)),
-            };
+            }
+        }
+        // The tag beside the packet; without one nothing fits.
+        VLAN_TAG if constant => {
+            let tagged = [VLAN, QINQ].map(|tpid| Cube::of(Place::Tag, 0xffff_0000, u32::from(tpid) << 16));
+            match numbers(Place::Tag, 16, (shift, mask), (opnd, value)) {
+                Some(tci) => both(&tci, &tagged),
+                None => Some(other(o, names)),
+            }
         }
         _ => return Some(other(o, names)),
-    };
-    if !plain {
-        return Some(other(o, names));
     }
-    match (opnd, mask) {
-        (0, 0) => Some(vec![Cube::of(place, u32::MAX, value)]),
-        (0, mask) if value & !mask == 0 => Some(vec![Cube::of(place, mask, value)]),
-        (0, _) => Some(Vec::new()),
-        (_, 0) => {
-            let Some((from, to)) = ordered(opnd, value, u32::MAX) else { return Some(Vec::new()) };
-            Some(range(place, 0, 32, from, to))
+    .or_else(|| Some(other(o, names)))
+}
+
+/// Whether a match looks at VLAN tags, or at the protocol, which is a tag's where there is one.
+pub fn asks_tag(o: &Options) -> bool {
+    n(o, "kind") == 4 && matches!(o.nested("left").map(|left| n(left, "id")), Some(7 | VLAN_TAG))
+}
+
+/// `TCF_META_ID_VLAN_TAG`.
+const VLAN_TAG: u32 = 46;
+
+//= linux v6.12 net/sched/em_meta.c meta_int_apply_extras
+/// A number of so many bits, shifted down and then masked (0: not), that compares so with another; `None` where that is no set of bits.
+fn numbers(place: Place, width: u32, (shift, mask): (u32, u32), (opnd, value): (u32, u32)) -> Option<Any> {
+    let full = if shift >= width { 0 } else { u32::MAX >> (32 - width + shift) };
+    let seen = if mask == 0 { full } else { mask & full };
+    match opnd {
+        0 if value & !seen != 0 => Some(Vec::new()),
+        0 => Some(vec![Cube::of(place, seen << shift, value << shift)]),
+        _ if seen == full && full > 0 => {
+            let Some((from, to)) = ordered(opnd, value, full) else { return Some(Vec::new()) };
+            Some(range(place, shift, width - shift, from, to))
         }
-        _ => Some(other(o, names)),
+        _ => None,
     }
 }

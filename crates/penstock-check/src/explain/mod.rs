@@ -1,6 +1,7 @@
 //! Where a packet goes, and why: hooks, filters, class, and what the class is promised.
 
 mod ask;
+mod bpf;
 pub mod capture;
 mod chains;
 mod cover;

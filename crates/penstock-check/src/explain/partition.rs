@@ -211,6 +211,7 @@ fn asks_tags(filter: &Filter) -> bool {
     let tag = |name: &str| name.starts_with("vlan_") || name.starts_with("cvlan_");
     matches!(filter.protocol, VLAN | QINQ)
         || filter.options.iter().any(|(name, _)| tag(name))
+        || filter.options.list("ematches").iter().any(super::ematch::asks_tag)
         || filter.kind == "flow" && filter.options.u32("keys").is_some_and(|keys| keys >> 16 & 1 != 0)
 }
 

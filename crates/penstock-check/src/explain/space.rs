@@ -279,8 +279,9 @@ impl<'a> Space<'a> {
             }
             match class(self, Handle(priority)) {
                 Some(true) => return self.leaf(Handle(priority), None, state, depth),
-                Some(false) => return self.tree(qdisc, Handle(priority), state, depth),
-                None => {}
+                // `hfsc_classify` begins at the root all the same.
+                Some(false) if direct => return self.tree(qdisc, Handle(priority), state, depth),
+                _ => {}
             }
         }
         let rest = self.rest(qdisc, state, depth);
@@ -293,6 +294,7 @@ impl<'a> Space<'a> {
                 let now = set.as_ref().unwrap_or(state);
                 match class(s, *id) {
                     Some(true) => Some(s.leaf(*id, Some(*by), now, depth)),
+                    Some(false) if !direct && !s.device.is_below(*id, at) => None,
                     Some(false) if depth < 16 && *id != at => Some(s.tree(qdisc, *id, now, depth + 1)),
                     _ => None,
                 }
@@ -524,7 +526,8 @@ impl<'a> Space<'a> {
             // Over and over, until the kernel has enough of it.
             Control::Again if new.is_none() => return Some(Hit::Drop(filter.step)),
             // Asked again, or further on, with what the actions have set.
-            Control::Again => self.filters(parent, filter.chain, &after, depth + 1, None),
+            // From the first chain on, whichever this is.
+            Control::Again => self.filters(parent, 0, &after, depth + 1, None),
             Control::Continue => self.filters(parent, filter.chain, &after, depth + 1, Some(filter.step)),
             Control::Chain(chain) if depth < 8 => self.filters(parent, chain, &after, depth + 1, None),
             Control::Chain(_) => return Some(Hit::Miss),
@@ -549,7 +552,7 @@ pub fn in_order<'f>(group: &[&'f Filter]) -> Vec<&'f Filter> {
     let mut all = group.to_vec();
     match all.first().map(|f| f.kind.as_str()) {
         // The youngest first.
-        Some("basic" | "fw") => all.reverse(),
+        Some("basic" | "bpf" | "fw") => all.reverse(),
         Some("flower") => {
             let masks: Vec<_> = all.iter().map(|f| ask::masks(&f.options)).collect();
             all.sort_by_cached_key(|f| masks.iter().position(|m| *m == ask::masks(&f.options)));

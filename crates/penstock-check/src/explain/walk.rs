@@ -5,7 +5,9 @@
 
 use super::Probe;
 use super::ask::{self, Control, Priority, State, act};
+use super::bpf;
 use super::cube::{Any, Cube, Names, Place, words};
+use super::ematch::Tree;
 use super::flow::{Flow, flow_key};
 use super::space::{EGRESS, INGRESS, hook, in_order, node};
 use crate::facts::{Device, Facts, Qdisc};
@@ -44,6 +46,8 @@ enum Hit {
     None,
 }
 
+/// How often a packet may be sent back to the first filter, or to another chain (`max_reclassify_loop` of `__tcf_classify`): then it is dropped.
+const MAX_RESETS: u32 = 16;
 /// Filters that do not fit and are told of one by one.
 const TOLD: usize = 200;
 
@@ -52,6 +56,8 @@ struct Ready<'a> {
     filter: &'a Filter,
     /// What fits; u32 looks at its keys in their order instead.
     packets: Any,
+    /// Extended matches, which have to fit as well.
+    tree: Option<Tree>,
     keys: Vec<(u32, u32, i64, i64)>,
     mark: Option<(u32, u32)>,
     link: Option<u32>,
@@ -84,19 +90,30 @@ impl<'a> Sorter<'a> {
     /// Makes a device's filters ready.
     pub fn new(facts: &'a Facts, device: &'a Device) -> Sorter<'a> {
         let mut names = Names { tags: true, ..Names::default() };
-        let mut ready = |filter: &'a Filter| Ready {
-            filter,
-            packets: match filter.kind.as_str() {
-                "u32" => Vec::new(),
+        let mut asked = |filter: &'a Filter| {
+            let matches = filter.options.list("ematches");
+            let tree = Tree::of(matches, filter.protocol, &mut names);
+            let packets = match (filter.kind.as_str(), &tree) {
+                ("u32", _) => Vec::new(),
+                (_, Some(_)) => ask::framed(filter, vec![Cube::all()], &mut names),
                 _ => ask::packets(filter, &State::default(), &mut names),
-            },
-            keys: filter.keys(),
-            mark: filter
-                .options
-                .nested("mark")
-                .map(|m| (m.u32("mask").unwrap_or(0), m.u32("val").unwrap_or(0))),
-            link: filter.options.u32("link").filter(|l| *l != 0),
-            acts: filter.classid.is_some() || filter.actions().next().is_some(),
+            };
+            (packets, tree)
+        };
+        let mut ready = |filter: &'a Filter| {
+            let (packets, tree) = asked(filter);
+            Ready {
+                filter,
+                packets,
+                tree,
+                keys: filter.keys(),
+                mark: filter
+                    .options
+                    .nested("mark")
+                    .map(|m| (m.u32("mask").unwrap_or(0), m.u32("val").unwrap_or(0))),
+                link: filter.options.u32("link").filter(|l| *l != 0),
+                acts: filter.classid.is_some() || filter.actions().next().is_some(),
+            }
         };
         let mut by_place: BTreeMap<(Handle, u32), Vec<&Filter>> = BTreeMap::new();
         let mut buckets: BTreeMap<_, Vec<Ready<'_>>> = BTreeMap::new();
@@ -129,20 +146,19 @@ impl<'a> Sorter<'a> {
             return sorted;
         };
         let mut walk =
-            Walk { own: self, probe: probe.clone(), said: Vec::new(), missed: 0, deep: 0, among: None };
+            Walk { own: self, probe: probe.clone(), said: Vec::new(), missed: 0, resets: 0, among: None };
         // clsact's are asked before the root.
-        let hit = walk.filters(EGRESS, 0);
+        let hit = walk.filters(EGRESS);
         if let Some(gone) = walk.gone(&hit) {
             return Sorted { said: walk.said, by: gone, ..sorted };
         }
-        walk.deep = 0;
         for _ in 0..8 {
             let (class, by) = match at.traits().sorting {
                 Sorting::Tree { direct } => walk.tree(at, direct),
                 Sorting::Priority => walk.prio(at),
                 Sorting::Flat => walk.flat(at),
                 Sorting::Tins => {
-                    let hit = walk.filters(at.handle, 0);
+                    let hit = walk.filters(at.handle);
                     match walk.gone(&hit) {
                         Some(gone) => (sorted.class, sorted.by) = (None, gone),
                         None => {
@@ -192,8 +208,8 @@ impl Sorter<'_> {
     /// Takes a packet through the filters of the device's ingress, or of its egress hook.
     pub fn hooked(&self, probe: &Probe, ingress: bool) -> Arrived {
         let mut walk =
-            Walk { own: self, probe: probe.clone(), said: Vec::new(), missed: 0, deep: 0, among: None };
-        let hit = walk.filters(if ingress { INGRESS } else { EGRESS }, 0);
+            Walk { own: self, probe: probe.clone(), said: Vec::new(), missed: 0, resets: 0, among: None };
+        let hit = walk.filters(if ingress { INGRESS } else { EGRESS });
         let to = match hit {
             Hit::Away(device, _) => Some(device),
             _ => None,
@@ -207,8 +223,8 @@ struct Walk<'a> {
     probe: Probe,
     said: Vec<String>,
     missed: usize,
-    /// How often filters have been asked anew.
-    deep: u32,
+    /// How often this list of filters has been asked anew, or another chain of it.
+    resets: u32,
     /// What a hash chose from last.
     among: Option<(Handle, Handle)>,
 }
@@ -265,10 +281,13 @@ impl<'a> Walk<'a> {
             if class.children.is_empty() {
                 return (Some(class.id), "its priority".to_owned());
             }
-            at = class.id;
+            // `hfsc_classify` begins at the root all the same.
+            if direct {
+                at = class.id;
+            }
         }
         for _ in 0..16 {
-            let hit = self.filters(at, 0);
+            let hit = self.filters(at);
             if let Some(gone) = self.gone(&hit) {
                 return (None, gone);
             }
@@ -287,6 +306,7 @@ impl<'a> Walk<'a> {
                 Some(class) if class.children.is_empty() => return (Some(id), self.line(step)),
                 // An inner class that leads to itself leads nowhere.
                 Some(_) if id == at => break,
+                Some(_) if !direct && !device.is_below(id, at) => break,
                 Some(_) => at = id,
             }
         }
@@ -305,7 +325,7 @@ impl<'a> Walk<'a> {
         if own.qdisc() == qdisc.handle && device.class(own).is_some() {
             return (Some(own), "its priority".to_owned());
         }
-        let hit = self.filters(qdisc.handle, 0);
+        let hit = self.filters(qdisc.handle);
         if let Some(chosen) = self.chosen(&hit) {
             return chosen;
         }
@@ -321,9 +341,11 @@ impl<'a> Walk<'a> {
         let bands = qdisc.options.u32("bands").unwrap_or(3);
         let map = qdisc.options.bytes("priomap").unwrap_or(&[]).to_vec();
         let band_of = |priority: u32| u32::from(map.get(priority as usize & 15).copied().unwrap_or(0));
-        let own = Handle(self.probe.priority).qdisc() == qdisc.handle;
-        let (id, by) = match if own { Hit::None } else { self.filters(qdisc.handle, 0) } {
-            _ if own => (Handle(self.probe.priority), "its priority".to_owned()),
+        // What a filter's actions make of it does not count here.
+        let priority = self.probe.priority;
+        let own = Handle(priority).qdisc() == qdisc.handle;
+        let (id, by) = match if own { Hit::None } else { self.filters(qdisc.handle) } {
+            _ if own => (Handle(priority), "its priority".to_owned()),
             Hit::Class(id, step) => (id, self.line(step)),
             hit => {
                 if let Some(gone) = self.gone(&hit) {
@@ -332,7 +354,7 @@ impl<'a> Walk<'a> {
                 if let Some(chosen) = self.chosen(&hit) {
                     return chosen;
                 }
-                let priority = if self.probe.priority >> 16 != 0 { 0 } else { self.probe.priority };
+                let priority = if priority >> 16 != 0 { 0 } else { priority };
                 let band = band_of(priority);
                 return (
                     Some(Handle::new(qdisc.handle.major(), band as u16 + 1)),
@@ -346,13 +368,12 @@ impl<'a> Walk<'a> {
     }
 
     /// The filters of a qdisc or a class, in the order they are asked.
-    fn filters(&mut self, parent: Handle, chain: u32) -> Hit {
+    fn filters(&mut self, parent: Handle) -> Hit {
+        self.resets = 0;
+        self.chain(parent, 0)
+    }
+    fn chain(&mut self, parent: Handle, chain: u32) -> Hit {
         let own = self.own;
-        self.deep += 1;
-        // The kernel gives up after so many rounds too, and drops.
-        if self.deep > 40 {
-            return Hit::None;
-        }
         for group in own.groups.get(&(parent, chain)).into_iter().flatten() {
             if group.protocol != ALL && group.protocol != self.probe.protocol_seen() {
                 continue;
@@ -393,7 +414,27 @@ impl<'a> Walk<'a> {
                 self.fits(filter, "");
                 return Some(Hit::Class(self.by_mark(filter.parent), filter.step));
             }
-            if !ready.packets.iter().any(|c| c.holds(&self.probe, &self.own.names)) {
+            if let Some(class) = bpf::class(filter, &self.probe) {
+                let Some(class) = class else {
+                    self.misses(filter, &|| "its program answers 0".to_owned());
+                    continue;
+                };
+                self.fits(filter, "");
+                match self.answer(filter) {
+                    Some(Hit::Class(_, step)) if step == filter.step => {
+                        return Some(Hit::Class(class, step));
+                    }
+                    Some(hit) => return Some(hit),
+                    None => continue,
+                }
+            }
+            let names = &self.own.names;
+            let seen = ready.packets.iter().any(|c| c.holds(&self.probe, names));
+            if seen && ready.tree.as_ref().is_some_and(|t| !t.holds(&self.probe, names)) {
+                self.misses(filter, &|| "its matches do not fit".to_owned());
+                continue;
+            }
+            if !seen {
                 let (probe, names) = (self.probe.clone(), &self.own.names);
                 let why = || {
                     ready.packets.first().map_or("it fits nothing".to_owned(), |c| why_not(c, &probe, names))
@@ -434,6 +475,7 @@ impl<'a> Walk<'a> {
             mark: (u32::MAX, self.probe.mark),
             conn: (u32::MAX, self.probe.connmark.unwrap_or(0)),
             priority: Priority::Set(self.probe.priority),
+            tos: (u8::MAX, self.probe.tos),
             ..State::default()
         };
         let said = act(filter, &mut state);
@@ -450,11 +492,16 @@ impl<'a> Walk<'a> {
                 self.said.push("  and goes on".to_owned());
                 ask::skips(filter).then_some(Hit::Skip)
             }
-            Control::Again if self.deep > 16 => Some(Hit::Drop(filter.step)),
-            Control::Again => Some(self.filters(hook(filter.parent), filter.chain)),
+            Control::Again | Control::Chain(_) if self.resets >= MAX_RESETS => Some(Hit::Drop(filter.step)),
+            // From the first chain on, whichever this is.
+            Control::Again => {
+                self.resets += 1;
+                Some(self.chain(hook(filter.parent), 0))
+            }
             Control::Chain(chain) => {
+                self.resets += 1;
                 self.said.push(format!("  to chain {chain}"));
-                Some(self.filters(hook(filter.parent), chain))
+                Some(self.chain(hook(filter.parent), chain))
             }
         }
     }

@@ -398,7 +398,10 @@ impl<'a> Python<'a> {
     fn eval_here(&mut self, expr: &Expr) -> Eval {
         Ok(match expr {
             Expr::Str(text, false, line) => Value::at(text.as_str(), *line),
-            Expr::Str(text, true, line) => Value::at(self.interpolate(text)?, *line),
+            Expr::Str(text, true, line) => {
+                let (text, line) = self.interpolate(text, *line)?;
+                Value::at(text, line)
+            }
             Expr::Int(n) => Value::Int(*n),
             Expr::Float(n) => Value::Float(*n),
             Expr::Name(name) => match name.as_str() {
@@ -527,8 +530,9 @@ impl<'a> Python<'a> {
         Ok(all)
     }
     /// An f-string's text.
-    fn interpolate(&mut self, text: &str) -> Result<String, Stop> {
+    fn interpolate(&mut self, text: &str, mut line: u32) -> Result<(String, u32), Stop> {
         self.deeper()?;
+        let own = text.split_whitespace().filter(|w| !w.contains('{')).count();
         let mut out = String::new();
         let chars: Vec<char> = text.chars().collect();
         let mut at = 0;
@@ -560,13 +564,14 @@ impl<'a> Python<'a> {
                 let inner: String = chars[from..colon.unwrap_or(end)].iter().collect();
                 let spec: String = colon.map_or(String::new(), |c| chars[c + 1..end].iter().collect());
                 let inner = inner.trim_end_matches('=').to_owned();
-                let spec = if spec.contains('{') { self.interpolate(&spec)? } else { spec };
+                let spec = if spec.contains('{') { self.interpolate(&spec, 0)?.0 } else { spec };
                 let body = parse(&super::read::tokens(&inner)).map_err(Stop::Limit)?;
                 let value = match body.first() {
                     Some(Stmt::Expr(e)) => self.eval(e)?,
                     _ => Value::Unknown,
                 };
                 self.makes(value.bytes())?;
+                line = value.line_among(own, line);
                 out += &formatted(&value, if spec == "r" || spec == "s" { "" } else { &spec })?;
                 at += 1;
             } else {
@@ -576,7 +581,7 @@ impl<'a> Python<'a> {
         }
         self.makes(out.len() as u64)?;
         self.within -= 1;
-        Ok(out)
+        Ok((out, line))
     }
 
     fn call(&mut self, f: &Expr, args: &[Arg], line: u32) -> Eval {

@@ -74,6 +74,11 @@ mod tests {
             &[(2, "a x 3"), (3, "1 2")],
         );
         check("from subprocess import run\nrun(['tc', *'a b'.split()])\n", &[(2, "tc a b")]);
+        check("from subprocess import check_output as co\nco('a b'.split())\n", &[(2, "a b")]);
+        check(
+            "import asyncio\nasync def main():\n    await asyncio.create_subprocess_exec('tc', 'a', 'b')\nasyncio.run(main())\n",
+            &[(3, "tc a b")],
+        );
         check("import os\nos.system('a ' + open('x').read())\n", &[(2, "?")]);
         check("import os\nos.system(\n  'a '\n  'b')\n", &[(3, "a b")]);
     }
@@ -83,6 +88,11 @@ mod tests {
         check(
             "import subprocess\ndef sh(c):\n    subprocess.run(c, shell=True)\nfor i, r in enumerate([5, 6], 1):\n    sh(f'{i}:{r}')\n",
             &[(5, "1:5"), (5, "2:6")],
+        );
+        // Where a wrapper adds a word or two, the call says the command.
+        check(
+            "import os\ndef tc(c):\n    os.system(f'tc {c}')\ndef ip(c):\n    os.system('ip ' + c)\ntc('qdisc add')\nip('link set up')\n",
+            &[(6, "tc qdisc add"), (7, "ip link set up")],
         );
         check(
             "import os\nclass S:\n    def __init__(self, d):\n        self.d = d\n    def go(self):\n        os.system('x ' + self.d)\nif __name__ == '__main__':\n    S('y').go()\n",

@@ -115,6 +115,7 @@ pub(super) fn operate(left: &Value, op: &str, right: &Value) -> Result<Value, To
         }
         ("+", Value::Str(a), Value::Str(b)) => {
             let line = if a.line == 0 { b.line } else { a.line };
+            let line = right.line_among(a.text.split_whitespace().count(), line);
             Value::Str(Text { text: format!("{}{}", a.text, b.text).into(), line })
         }
         ("+", Value::List(a), Value::List(b)) => {
@@ -129,7 +130,9 @@ pub(super) fn operate(left: &Value, op: &str, right: &Value) -> Result<Value, To
                 Value::List(l) => l.borrow().clone(),
                 other => vec![other.clone()],
             };
-            Value::at(percent(&t.text, &values)?, t.line)
+            let own = t.text.split_whitespace().filter(|w| !w.contains('%')).count();
+            let line = values.iter().fold(t.line, |line, v| v.line_among(own, line));
+            Value::at(percent(&t.text, &values)?, line)
         }
         (_, Value::Int(a), Value::Int(b)) => whole(*a, op, *b),
         _ => match (left.number(), right.number()) {

@@ -396,10 +396,11 @@ impl Parser<'_> {
                 self.at += 1;
             }
             let name = self.name().unwrap_or_default();
+            let known = if self.word("as") { self.name()? } else { name.clone() };
             while !ends(self) {
                 self.at += 1;
             }
-            return Ok(Stmt::Import(format!("{path}.{name}"), name));
+            return Ok(Stmt::Import(format!("{path}.{name}"), known));
         }
         if self.word("raise") {
             while !ends(self) {

@@ -97,6 +97,13 @@ impl Value {
             _ => 0,
         }
     }
+    /// The line of a text that is put together of its own words, which stand on `line`, and of this value: that of whichever has more words.
+    pub fn line_among(&self, own: usize, line: u32) -> u32 {
+        match self {
+            Value::Str(t) if t.line > 0 && t.text.split_whitespace().count() > own.max(1) => t.line,
+            _ => line,
+        }
+    }
     /// Whether it counts as true; `None` where that is not known.
     pub fn truth(&self) -> Option<bool> {
         Some(match self {

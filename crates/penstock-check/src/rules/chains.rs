@@ -53,7 +53,10 @@ fn overwritten(facts: &Facts, found: &mut Found) {
             if let Target::Edit(Edit::Mark { value, mask }) = later.rule.target {
                 let lost = first.iter().filter(|f| {
                     let Target::Edit(Edit::Mark { value: v, mask: m }) = f.rule.target else { return false };
-                    covers(&later.rule, &f.rule) && mask & m == m && (v ^ value) & mask != 0
+                    covers(&later.rule, &f.rule)
+                        && mask & m == m
+                        && (v ^ value) & mask != 0
+                        && !asks_other(&later.rule, v, m)
                 });
                 if let Some(f) = lost.collect::<Vec<_>>().first() {
                     let Target::Edit(Edit::Mark { value: v, .. }) = f.rule.target else { continue };
@@ -79,6 +82,15 @@ fn overwritten(facts: &Facts, found: &mut Found) {
             }
         }
     }
+}
+
+/// Whether a rule asks for another mark than the one that has been set in these bits.
+fn asks_other(rule: &penstock_lang::iptables::Rule, set: u32, bits: u32) -> bool {
+    let other = |m: &Match| match m {
+        Match::Mark { mark, mask, invert } if mask & !bits == 0 => (set & mask == *mark) == *invert,
+        _ => false,
+    };
+    rule.matches.iter().any(other)
 }
 
 /// Whether a rule lets go of what another has marked: it asks for that mark and leaves the chain.

@@ -156,6 +156,7 @@ fn destination(facts: &Facts, found: &mut Found) {
         .map(|(dev, addr, mask)| (*dev, Net { addr: addr & mask, mask: *mask }))
         .chain(routes(facts))
         .collect();
+    rules_out(facts, &nets, found);
     let fed = super::marks::fed_from_ingress(facts);
     for (device, filter) in each(facts) {
         let name = device.name.as_str();
@@ -196,6 +197,58 @@ fn destination(facts: &Facts, found: &mut Found) {
                 reason,
                 step.with("dev", other),
             ),
+        );
+    }
+}
+
+/// Members of a set that the script gives it: addresses and networks.
+fn members(facts: &Facts, set: &str) -> Vec<Net> {
+    let of = |s: &'_ Step| {
+        let at = s.words.iter().position(|w| matches!(w.as_str(), "add" | "-A" | "a")).filter(|_| s.ok())?;
+        let named = s.program() == "ipset" && s.words.get(at + 1).is_some_and(|w| w == set);
+        let word = s.words.get(at + 2).filter(|_| named)?;
+        Net::parse(word.split(',').next().unwrap_or(""))
+    };
+    facts.steps.iter().filter_map(of).collect()
+}
+
+/// Rules for what leaves by a device, and for a destination that is behind another.
+fn rules_out(facts: &Facts, nets: &[(&str, Net)], found: &mut Found) {
+    use penstock_lang::iptables::Family;
+    let behind = |addr: u32, mask: u32| {
+        nets.iter().filter(move |(_, n)| n.holds(addr, mask)).max_by_key(|(_, n)| n.mask)
+    };
+    for ruled in facts.netfilter.rules.iter().filter(|r| r.family == Family::Ip) {
+        let Some(out) = ruled.rule.output.as_ref().filter(|o| !o.invert && !o.wildcard) else { continue };
+        let step = &facts.steps[ruled.step];
+        let plain = ruled.rule.dst.as_ref().filter(|d| !d.invert && d.mask as u32 >> 24 == 0xff);
+        let one = plain.map(|d| Net { addr: d.addr as u32, mask: d.mask as u32 });
+        let set = step.words.iter().position(|w| w == "--match-set").filter(|n| step.words[n - 1] != "!");
+        let set = set.filter(|n| step.words.get(n + 2).is_some_and(|w| w == "dst"));
+        let sets = set.map(|n| members(facts, &step.words[n + 1]));
+        let (all, word) = match (one, sets.filter(|m| !m.is_empty())) {
+            (Some(net), _) => (vec![net], step.value(&["-d", "--dst", "--destination"]).unwrap_or("-d")),
+            (None, Some(members)) => (members, "dst"),
+            (None, None) => continue,
+        };
+        let leads = |n: &Net| {
+            let (dev, net) = behind(n.addr, n.mask)?;
+            let here =
+                nets.iter().any(|(d, m)| *d == out.name && m.mask == net.mask && m.holds(n.addr, n.mask));
+            (*dev != out.name && !related(facts, dev, &out.name) && !here).then_some((*dev, *net))
+        };
+        let ways: Option<Vec<(&str, Net)>> = all.iter().map(leads).collect();
+        let Some((other, net)) = ways.and_then(|w| w.first().copied()) else { continue };
+        let reason = format!(
+            "{}/{} is behind {other}; what leaves by {} goes elsewhere.",
+            Ipv4Addr::from(net.addr),
+            net.mask.count_ones(),
+            out.name
+        );
+        found.at(
+            ruled.step,
+            word,
+            Say::new(format!("packets for this destination leave by {other}"), reason, ""),
         );
     }
 }

@@ -4,6 +4,7 @@ use crate::facts::{Facts, Step, What};
 use crate::finding::{Found, Level, Rule, Say};
 use penstock_lang::tc::Command;
 use penstock_lang::token::Line;
+use penstock_model::Handle;
 use penstock_model::rtnetlink::Verb;
 use penstock_sched::{sch, traits::Classes};
 use std::collections::BTreeSet;
@@ -164,6 +165,20 @@ fn follows(never: &BTreeSet<(usize, String, String)>, at: usize, step: &Step) ->
 
 fn kernel_refuses(facts: &Facts, found: &mut Found) {
     let never = never_made(facts);
+    let makes = |s: &Step| matches!(s.tc(), Some(Command::Qdisc { req, .. }) if req.verb != Verb::Del);
+    let borrows = facts.installed() && !facts.steps.iter().any(makes);
+    // A deletion may find nothing. One that names no place finds nothing ever (tc_get_qdisc looks for the handle 0).
+    for (at, step) in facts.steps.iter().enumerate().filter(|s| !s.1.ok() && s.1.guessed.is_none()) {
+        let Some(Command::Qdisc { req, dev: Some(dev) }) = step.tc() else { continue };
+        let nothing = req.parent == Handle::UNSPEC && req.handle == Handle::UNSPEC;
+        if req.verb == Verb::Del && nothing && step.output.stderr.contains("specified handle") {
+            let reason = format!(
+                "Neither root, ingress, a parent nor a handle says which qdisc of {dev} is to go: none does."
+            );
+            let said = step.output.stderr.lines().next().unwrap_or("refused");
+            found.at(at, dev, Say::new(said, reason, format!("tc qdisc del dev {dev} root")));
+        }
+    }
     for (at, step) in
         failing(facts).filter(|s| s.1.program() == "tc" && !by_tc(s.1) && !deletes(s.1) && !shows(s.1))
     {
@@ -173,6 +188,7 @@ fn kernel_refuses(facts: &Facts, found: &mut Found) {
         let queues = match step.tc() {
             Some(Command::Qdisc { dev: Some(dev), req }) => {
                 req.kind.as_deref().is_some_and(|kind| sch::traits(kind).classes == Classes::Queues)
+                    && req.parent == Handle::ROOT
                     && facts.foreign.contains(dev)
                     && step.output.stderr.contains("not supported")
             }
@@ -180,7 +196,13 @@ fn kernel_refuses(facts: &Facts, found: &mut Found) {
         };
         // What the script would have made before is not there where its course was decided for it.
         let elsewhere = facts.forced || step.guessed.is_some();
-        if !gone && !hushed && !queues && !elsewhere && !follows(&never, at, step) {
+        // A script that makes no qdisc at all, and replaces or changes, goes on with what another has made.
+        let lent = match step.tc() {
+            Some(Command::Class { req, .. }) => borrows && req.verb != Verb::Add,
+            Some(Command::Filter { req, .. }) => borrows && req.verb != Verb::Add,
+            _ => false,
+        };
+        if !gone && !hushed && !queues && !elsewhere && !lent && !follows(&never, at, step) {
             refused(facts, found, at, step);
         }
     }
@@ -236,7 +258,13 @@ fn iptables_refuses(facts: &Facts, found: &mut Found) {
         // Another script may have made the sets, unless this one makes some itself.
         let sets = stderr.contains("Set ") && stderr.contains("doesn't exist") && !makes_sets(facts);
         let missing = stderr.contains("Couldn't load") || stderr.contains("not installed") || sets;
-        let excused = takes_away(step) || hushed || missing || jumps_elsewhere(step);
+        // Users and groups are the machine's.
+        let owner = ["--uid-owner", "--gid-owner"].iter().any(|o| {
+            let name =
+                step.value(&[o]).is_some_and(|v| v.starts_with(|c: char| c.is_alphabetic() || c == '_'));
+            name && stderr.contains(o)
+        });
+        let excused = takes_away(step) || hushed || missing || owner || jumps_elsewhere(step);
         if !excused {
             refused(facts, found, at, step);
         }
@@ -293,6 +321,12 @@ fn ipset_refuses(facts: &Facts, found: &mut Found) {
 
 fn ip_refuses(facts: &Facts, found: &mut Found) {
     for (at, step) in failing(facts).filter(|s| s.1.program() == "ip") {
+        if let Some((why, instead)) = super::gateways::unreachable(facts, step) {
+            let word = step.value(&["via"]).unwrap_or("via");
+            let said = step.output.stderr.lines().next().unwrap_or("refused");
+            found.at(at, word, Say::new(said, why, instead));
+            continue;
+        }
         let stderr = &step.output.stderr;
         let takes_away = ["del", "delete", "flush", "show", "get"].iter().any(|verb| step.has(verb));
         // Of a device that is not there nothing is shown, and nothing is taken away.
@@ -303,7 +337,12 @@ fn ip_refuses(facts: &Facts, found: &mut Found) {
         }
     }
     // Values that no bridge takes, whatever the machine has.
-    let values = ["Invalid VLAN ID \"", "Invalid VLAN range \"", "Invalid address \""];
+    let values = [
+        "Invalid VLAN ID \"",
+        "Invalid VLAN range \"",
+        "Invalid address \"",
+        "Error: bridge: Vlan id is invalid.",
+    ];
     for (at, step) in failing(facts).filter(|s| s.1.program() == "bridge") {
         if values.iter().any(|said| step.output.stderr.starts_with(said)) {
             refused(facts, found, at, step);
@@ -349,7 +388,13 @@ fn by_ip(step: &Step) -> bool {
         "rule type",
     ];
     let value = said.contains("is wrong: ") && !of_machine.iter().any(|w| said.contains(w));
-    let bounds = ["mtu less than device", "mtu greater than device", "Invalid VLAN id"];
+    let bounds = [
+        "mtu less than device",
+        "mtu greater than device",
+        "Invalid VLAN id",
+        "Invalid prefix for given prefix length",
+        "Device required for gateway",
+    ];
     value || said.contains("is expected rather than") || bounds.iter().any(|b| said.contains(b))
 }
 
@@ -363,6 +408,16 @@ pub(crate) fn gives_up(stderr: &str) -> Option<&str> {
 fn stopped(facts: &Facts, found: &mut Found) {
     let syntax = gives_up(&facts.stderr).map(str::to_owned);
     let Some(why) = &facts.stopped.clone().or(syntax) else { return };
+    // A divisor that a program nobody has here would have set is no mistake of the script's; what was not reached is counted.
+    if let Some(name) = why.split_once("division by 0 (error token is \"").and_then(|w| w.1.split('"').next())
+    {
+        let plain = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let set = |l: &String| l.contains(&format!("{name}="));
+        if plain && !facts.source.lines.iter().any(set) {
+            return;
+        }
+    }
     let said =
         why.split("line ").nth(1).and_then(|t| t.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());
     let last = facts.steps.last().map_or(1, |s| s.line.max(1));

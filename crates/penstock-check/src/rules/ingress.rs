@@ -50,7 +50,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS236",
         "a policer that drops nothing",
-        "With `pass` (`ok`) for what exceeds the rate, everything goes through. Without a word tc asks for `reclassify`: the packet meets the same \
+        "With `pass` (`ok`) for what exceeds the rate, everything goes through; so it does with `continue` at ingress where no filter stands behind, and with `pipe` as the last \
+         action. Without a word tc asks for `reclassify`: the packet meets the same \
          policer again, and after 16 rounds the kernel drops it.",
         police_idle,
     ),
@@ -296,14 +297,35 @@ fn police_short(facts: &Facts, found: &mut Found) {
 }
 
 fn police_idle(facts: &Facts, found: &mut Found) {
-    for (_, filter, o) in policers(facts) {
+    for (device, filter, o) in policers(facts) {
         let step = &facts.steps[filter.step];
         // A policer without a rate, and one that others share by its number, may be there to count.
-        if o.i64("action") != Some(i64::from(act::OK)) || step.has("index") || !step.has("rate") {
+        if step.has("index") || !step.has("rate") {
             continue;
         }
-        let exceeding = |w: &&String| matches!(w.as_str(), "pass" | "ok");
-        let Some(word) = step.words.iter().find(exceeding).cloned() else { continue };
+        // What goes on to the next filter, or to the next action, is let through where there is none.
+        let behind = |f: &Filter| {
+            let later = (f.prio, f.step) > (filter.prio, filter.step);
+            f.parent == filter.parent && f.chain == filter.chain && later
+        };
+        // One that is refused is told of by itself.
+        let refused = |s: &Step| !s.ok() && s.has("filter") && s.has(&device.name);
+        if facts.steps.iter().any(refused) {
+            continue;
+        }
+        let last = filter.actions().last().is_some_and(|a| std::ptr::eq(a.1, o));
+        let through = match o.i64("action").map(|n| n as i32) {
+            Some(act::OK) => true,
+            Some(act::UNSPEC) => filter.parent.major() == 0xffff && !device.filters.iter().any(behind),
+            Some(act::PIPE) => filter.parent.major() == 0xffff && last,
+            _ => false,
+        };
+        if !through {
+            continue;
+        }
+        let exceeding = |w: &&String| matches!(w.as_str(), "pass" | "ok" | "continue" | "pipe");
+        let behind = step.words.iter().skip_while(|w| *w != "police");
+        let Some(word) = behind.clone().find(exceeding).cloned() else { continue };
         let fix = step.with_word(&word, "drop");
         found.at(
             filter.step,

@@ -22,7 +22,7 @@ pub const RULES: &[Rule] = &[
 ];
 
 /// A mark and its mask, as `ip rule` has it.
-fn wanted(word: &str) -> Option<(u32, u32)> {
+pub(super) fn wanted(word: &str) -> Option<(u32, u32)> {
     let number = |t: &str| match t.strip_prefix("0x").or_else(|| t.strip_prefix("0X")) {
         Some(hex) => u32::from_str_radix(hex, 16).ok(),
         None => t.parse().ok(),

@@ -441,10 +441,32 @@ fn wrong_side(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// The same of nft's chains.
+fn in_input_of_nft(facts: &Facts, found: &mut Found) {
+    let netfilter = &facts.netfilter;
+    for (mark, hook, at) in &netfilter.hooked {
+        let setters = netfilter.hooked.iter().filter(|h| h.0 == *mark);
+        let input = |h: &Option<String>| h.as_deref() == Some("input");
+        let alone = input(hook) && setters.clone().all(|h| input(&h.1));
+        let by_rules =
+            netfilter.rules.iter().any(|r| matches!(r.rule.target, Target::Edit(Edit::Mark { .. })));
+        let filter = fw(facts).find(|(_, f)| wanted(f).0 == *mark && *mark != 0);
+        if let (Some((device, _)), true, false) = (filter, alone, by_rules) {
+            let reason = format!("The filter for mark {mark} stands on the way out of {}.", device.name);
+            found.at(
+                *at,
+                "mark",
+                Say::new(format!("mark {mark} is set in the hook input, where packets stay"), reason, ""),
+            );
+        }
+    }
+}
+
 fn in_input(facts: &Facts, found: &mut Found) {
     if facts.netfilter.travels() {
         return;
     }
+    in_input_of_nft(facts, found);
     let elsewhere = outside(facts, "INPUT");
     for (ruled, value, devices) in marking(facts).filter(|m| !m.2.is_empty()) {
         let ways = facts.netfilter.ways(ruled);

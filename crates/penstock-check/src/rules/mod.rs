@@ -10,6 +10,8 @@ mod connections;
 mod deeds;
 mod direction;
 mod errors;
+mod fields;
+mod gateways;
 mod htb;
 mod hygiene;
 mod ingress;
@@ -25,6 +27,7 @@ mod policers;
 mod queues;
 mod rates;
 mod removed;
+mod routing;
 mod service;
 mod settings;
 mod shadow;
@@ -41,7 +44,7 @@ pub(crate) use errors::gives_up;
 pub(crate) use settings::{meant as setting_meant, missed as setting_missed};
 
 /// The tables, in the order of their codes.
-const TABLES: [&[Rule]; 36] = [
+const TABLES: [&[Rule]; 37] = [
     errors::RULES,
     removed::RULES,
     cause::RULES,
@@ -66,6 +69,7 @@ const TABLES: [&[Rule]; 36] = [
     nat::RULES,
     direction::RULES,
     late::RULES,
+    routing::RULES,
     ingress::RULES,
     policers::RULES,
     hygiene::RULES,

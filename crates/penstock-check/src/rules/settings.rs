@@ -1,4 +1,4 @@
-//! PS014: what sysctl, a file of `/proc/sys` or ethtool does not take.
+//! PS014: what sysctl, a file of `/proc/sys`, modprobe or ethtool does not take.
 
 use crate::facts::{Facts, Step};
 use crate::finding::{Found, Level, Rule, Say};
@@ -7,7 +7,7 @@ use penstock_host::Host;
 pub const RULES: &[Rule] = &[Rule {
     code: "PS014",
     severity: Level::Error,
-    about: "sysctl or ethtool refuses the command",
+    about: "sysctl, modprobe or ethtool refuses the command",
     why: "The setting stays as it was. A key of /proc/sys that there is not is mostly a slip of the pen, or one that Linux has given up (`tcp_tw_recycle`, \
           `ip_conntrack_max`). The message is the program's own.",
     find: refused,
@@ -77,6 +77,7 @@ fn refused(facts: &Facts, found: &mut Found) {
         }
         match step.program() {
             "sysctl" | "cat" | "tee" => setting(found, at, step),
+            "modprobe" => module(found, at, step),
             "ethtool" => card(found, at, step),
             _ => {}
         }
@@ -130,11 +131,41 @@ fn setting(found: &mut Found, at: usize, step: &Step) {
         }
         let (reason, fix) = of_key(&key, &meant);
         found.at(at, &key, Say::new(format!("{key}: no such key of /proc/sys"), reason, fix));
+    } else if let Some(value) = step.words.iter().find_map(|w| w.strip_prefix("net.core.default_qdisc="))
+        && stderr.contains("setting key")
+    {
+        let kinds = penstock_sched::sch::KINDS.iter().map(|k| k.id);
+        let near = kinds.map(|k| (strsim::damerau_levenshtein(k, value), k)).filter(|n| n.0 <= 2).min();
+        let Some((_, near)) = near else { return };
+        let reason = "The kernel knows no qdisc of this name; the default stays what it was.";
+        let said = stderr.lines().next().unwrap_or("refused").to_owned();
+        let word = format!("net.core.default_qdisc={value}");
+        found.at(at, &word, Say::new(said, reason, format!("sysctl -w net.core.default_qdisc={near}")));
+    } else if step.program() == "sysctl" && step.has("=") && stderr.contains("invalid syntax") {
+        let reason = "Without a file sysctl wants each setting in one word, with no blanks around `=`.";
+        let said = stderr.lines().next().unwrap_or("refused").to_owned();
+        let fix = step.words.join(" ").replace(" = ", "=");
+        found.at(at, "=", Say::new(said, reason, fix));
     } else if let Some(line) = stderr.lines().find(|l| l.ends_with(": Invalid argument")) {
         let word = step.words.iter().skip(1).find(|w| w.contains('=')).cloned().unwrap_or_default();
         let reason = "The kernel does not take this value: mostly it is one number, or one of few.";
         found.at(at, &word, Say::new(line.to_owned(), reason, String::new()));
     }
+}
+
+/// A module of a queueing discipline, a classifier or an action whose name is one slip away from one that there is.
+fn module(found: &mut Found, at: usize, step: &Step) {
+    if !step.output.stderr.contains("not found in directory") {
+        return;
+    }
+    let Some(name) = step.words.iter().skip(1).find(|w| !w.starts_with('-')) else { return };
+    let queues = penstock_sched::sch::KINDS.iter().map(|k| format!("sch_{}", k.id));
+    let filters = penstock_sched::cls::KINDS.iter().map(|k| format!("cls_{}", k.id));
+    let actions = penstock_sched::act::KINDS.iter().map(|k| format!("act_{}", k.id));
+    let known = queues.chain(filters).chain(actions).map(|k| (strsim::damerau_levenshtein(&k, name), k));
+    let Some((_, near)) = known.filter(|k| (1..=2).contains(&k.0)).min() else { return };
+    let said = step.output.stderr.lines().next().unwrap_or("refused").to_owned();
+    found.at(at, name, Say::new(said, "There is no module of this name.", step.with_word(name, &near)));
 }
 
 fn card(found: &mut Found, at: usize, step: &Step) {

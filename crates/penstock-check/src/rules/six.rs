@@ -26,7 +26,7 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS272",
         "a filter waits for marks of the other IP version",
-        "iptables marks IPv4 only, ip6tables IPv6 only. A filter for the one protocol never sees marks that are set in the other.",
+        "iptables marks IPv4 only, ip6tables IPv6 only, and so do nft's tables of the families ip and ip6 (inet is both). A filter for the one protocol never sees marks that are set in the other.",
         other_version,
     ),
 ];
@@ -51,8 +51,10 @@ fn fits(filter: &Filter, marks: &BTreeSet<u32>) -> bool {
 }
 
 fn marks(facts: &Facts, found: &mut Found) {
-    let six = set_by(facts, Family::Ip6);
-    if six.is_empty() || facts.netfilter.texts {
+    let netfilter = &facts.netfilter;
+    let mut six = set_by(facts, Family::Ip6);
+    six.extend(netfilter.versions.iter().filter(|v| v.1).map(|v| v.0));
+    if six.is_empty() || netfilter.texts && netfilter.any_version {
         return;
     }
     for device in &facts.devices {
@@ -74,7 +76,8 @@ fn marks(facts: &Facts, found: &mut Found) {
                 == missing.iter().filter(|f| f.parent == filter.parent && f.prio == filter.prio).count();
             let fix =
                 if step.has("proto") { step.with("proto", "all") } else { step.with("protocol", "all") };
-            let reason = format!("ip6tables sets mark {}; the filter is asked for IPv4 only.", filter.handle);
+            let by = if netfilter.texts { "A rule for IPv6" } else { "ip6tables" };
+            let reason = format!("{by} sets mark {}; the filter is asked for IPv4 only.", filter.handle);
             let word = step.value(&["protocol", "proto"]).unwrap_or("");
             found.at(
                 filter.step,
@@ -123,17 +126,25 @@ fn redirect(facts: &Facts, found: &mut Found) {
 }
 
 fn other_version(facts: &Facts, found: &mut Found) {
-    if facts.netfilter.texts
-        || facts.netfilter.unknown
+    let netfilter = &facts.netfilter;
+    if netfilter.texts && (netfilter.any_version || netfilter.versions.is_empty())
+        || netfilter.unknown
         || facts.steps.iter().any(|s| s.has("skbedit") || s.has("connmark") && s.program() == "tc")
     {
         return;
     }
-    let (four, six) = (set_by(facts, Family::Ip), set_by(facts, Family::Ip6));
+    let (mut four, mut six) = (set_by(facts, Family::Ip), set_by(facts, Family::Ip6));
+    for (mark, of_six) in &netfilter.versions {
+        if *of_six {
+            six.insert(*mark)
+        } else {
+            four.insert(*mark)
+        };
+    }
     for filter in facts.devices.iter().flat_map(|d| &d.filters).filter(|f| by_mark(f).is_some()) {
         let (own, other, program) = match filter.protocol {
-            IP => (&four, &six, "ip6tables"),
-            IP6 => (&six, &four, "iptables"),
+            IP => (&four, &six, "for IPv6"),
+            IP6 => (&six, &four, "for IPv4"),
             _ => continue,
         };
         if fits(filter, own) || !fits(filter, other) {
@@ -149,7 +160,7 @@ fn other_version(facts: &Facts, found: &mut Found) {
             continue;
         }
         let step = &facts.steps[filter.step];
-        let reason = format!("Mark {} is set by {program} alone.", filter.handle);
+        let reason = format!("Mark {} is set {program} alone.", filter.handle);
         found.at(
             filter.step,
             step.value(&["protocol", "proto"]).unwrap_or(""),

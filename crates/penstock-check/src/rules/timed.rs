@@ -14,7 +14,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS297",
         "taprio: entries behind the end of the cycle",
-        "`cycle-time` cuts the schedule off: an entry that would begin at its end or later is never carried out (`should_restart_cycle` of sch_taprio.c). Leave cycle-time \
+        "`cycle-time` cuts the schedule off: an entry that would begin at its end or later is never carried out (`should_restart_cycle` of sch_taprio.c), and one that is \
+         open then ends with it. Leave cycle-time \
          out, or make it the sum of the intervals. tc-taprio(8): https://man7.org/linux/man-pages/man8/tc-taprio.8.html.",
         behind_cycle,
     ),
@@ -34,9 +35,10 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS300",
-        "cbs: sendslope is not negative",
+        "cbs: slopes or credits that do not go together",
         "`sendslope` is what a class loses while it sends, idleslope minus the port's rate: a negative number. With a positive one its credit never falls below zero and \
-         nothing is shaped (`cbs_dequeue_soft`). tc-cbs(8): https://manpages.ubuntu.com/manpages/focal/en/man8/tc-cbs.8.html.",
+         nothing is shaped (`cbs_dequeue_soft`). `locredit` is below zero and `hicredit` above: the credit is kept between them. idleslope minus sendslope is the port's \
+         rate in kbit/s. tc-cbs(8): https://manpages.ubuntu.com/manpages/focal/en/man8/tc-cbs.8.html.",
         cbs_slope,
     ),
 ];
@@ -106,10 +108,14 @@ fn behind_cycle(facts: &Facts, found: &mut Found) {
         let all = entries(step);
         let begins = all.iter().take(all.len().saturating_sub(1)).map(|e| e.ns).sum::<u64>();
         let whole = begins + all.last().map_or(0, |e| e.ns);
-        if all.len() > 1 && cycle > 0 && begins >= cycle {
+        if all.len() > 1 && cycle > 0 && whole > cycle {
             let reason = format!("The last entry begins after {begins} ns, the cycle ends after {cycle} ns.");
             let fix = step.with("cycle-time", &whole.to_string());
-            found.at(at, word, Say::new("the last entry of the schedule is never carried out", reason, fix));
+            let message = match begins >= cycle {
+                true => "the last entry of the schedule is never carried out",
+                false => "the last entry of the schedule is cut short",
+            };
+            found.at(at, word, Say::new(message, reason, fix));
         }
     }
 }
@@ -167,17 +173,55 @@ fn etf_delta(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// Rates of ports, kbit/s: of Ethernet, and of 802.3's half steps.
+const PORTS: [i64; 10] = [
+    10_000,
+    100_000,
+    1_000_000,
+    2_500_000,
+    5_000_000,
+    10_000_000,
+    25_000_000,
+    40_000_000,
+    50_000_000,
+    100_000_000,
+];
+
 fn cbs_slope(facts: &Facts, found: &mut Found) {
     for (_, _, at) in facts.made_of(&["cbs"]) {
         let step = &facts.steps[at];
-        let Some((word, slope)) = step.value(&["sendslope"]).and_then(|w| Some((w, w.parse::<i64>().ok()?)))
-        else {
-            continue;
+        let number = |name: &str| {
+            let word = step.value(&[name])?;
+            Some((word, word.parse::<i64>().ok()?))
         };
-        if slope > 0 {
+        let (idle, send) = (number("idleslope"), number("sendslope"));
+        if let Some((word, slope)) = send.filter(|s| s.1 > 0) {
             let reason = format!("sendslope is {slope}: the credit never falls below zero.");
             let fix = step.with("sendslope", &format!("-{slope}"));
             found.at(at, word, Say::new("cbs limits nothing", reason, fix));
+            continue;
+        }
+        if let (Some((_, idle)), Some((word, send))) = (idle, send.filter(|s| s.1 < 0)) {
+            let port = idle.saturating_sub(send);
+            // One digit that slipped, or another port's number.
+            let near = PORTS.iter().min_by_key(|p| (*p - port).abs()).copied().unwrap_or(port);
+            if port != near && idle > 0 {
+                let reason = format!(
+                    "idleslope minus sendslope is the port's rate, and that is {port} kbit/s here; the next that there is has {near}."
+                );
+                let fix = step.with("sendslope", &(idle - near).to_string());
+                found.at(at, word, Say::new("sendslope does not go with idleslope", reason, fix));
+            }
+        }
+        if let Some((word, low)) = number("locredit").filter(|l| l.1 > 0) {
+            let reason = format!("locredit is {low}: the credit is held above zero, so that nothing waits.");
+            let fix = step.with("locredit", &format!("-{low}"));
+            found.at(at, word, Say::new("the least credit is above zero", reason, fix));
+        }
+        if let Some((word, high)) = number("hicredit").filter(|h| h.1 < 0) {
+            let reason = format!("hicredit is {high}: the credit is held below zero, and nothing is sent.");
+            let fix = step.with("hicredit", &(-high).to_string());
+            found.at(at, word, Say::new("the most credit is below zero", reason, fix));
         }
     }
 }

@@ -24,7 +24,8 @@ pub const RULES: &[Rule] = &[
         "PS012",
         "a command in one string, without a shell",
         "Without `shell=True` Python takes the whole string for the name of a program: `FileNotFoundError: [Errno 2] No such file or directory: 'tc qdisc …'`. \
-         Give a list of words, `shlex.split(…)`, or `shell=True`.",
+         Give a list of words, `shlex.split(…)`, or `shell=True`. Neither does systemd take a shell for `ExecStart=`, nor Ansible for `command`, nor Docker for a `command` of \
+         compose: `|| true`, `&&` and `2>/dev/null` are then words that tc refuses. Write `/bin/sh -c '…'`, a leading `-` (systemd), or `shell` (Ansible).",
         one_string,
     ),
     Rule {

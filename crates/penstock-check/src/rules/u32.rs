@@ -39,7 +39,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS192",
         "the wrong IP for the protocol",
-        "`match ip` looks at the places of IPv4's fields, `match ip6` at those of IPv6's. In the other protocol's packets other things stand there.",
+        "`match ip` looks at the places of IPv4's fields, `match ip6` at those of IPv6's. In the other protocol's packets other things stand there. ICMP has a number for each: \
+         1 in IPv4, 58 in IPv6 (`ip6tables -p icmp` fits nothing).",
         wrong_family,
     ),
     Rule::warning(
@@ -91,12 +92,12 @@ pub const RULES: &[Rule] = &[
     ),
 ];
 
-fn all(facts: &Facts) -> impl Iterator<Item = &Filter> {
+pub(super) fn all(facts: &Facts) -> impl Iterator<Item = &Filter> {
     facts.devices.iter().flat_map(|d| &d.filters).filter(|f| f.kind == "u32")
 }
 
 /// The words of a filter's matches: `ip dport 80 0xffff` and so on.
-fn matches<'a>(facts: &'a Facts, filter: &Filter) -> Vec<&'a [String]> {
+pub(super) fn matches<'a>(facts: &'a Facts, filter: &Filter) -> Vec<&'a [String]> {
     let words = &facts.steps[filter.step].words;
     let starts: Vec<usize> = words.iter().enumerate().filter(|w| w.1 == "match").map(|w| w.0 + 1).collect();
     let ends = |from: usize| {
@@ -111,7 +112,7 @@ fn matches<'a>(facts: &'a Facts, filter: &Filter) -> Vec<&'a [String]> {
     starts.into_iter().map(|s| &words[s..ends(s)]).collect()
 }
 
-fn word(m: &[String], at: usize) -> &str {
+pub(super) fn word(m: &[String], at: usize) -> &str {
     m.get(at).map_or("", String::as_str)
 }
 
@@ -207,6 +208,7 @@ fn fixed_offset(facts: &Facts, found: &mut Found) {
 }
 
 fn wrong_family(facts: &Facts, found: &mut Found) {
+    super::fields::wrong_icmp(facts, found);
     for filter in all(facts) {
         let wrong = match filter.protocol {
             IP6 => "ip",
@@ -372,6 +374,24 @@ fn host_bits(facts: &Facts, found: &mut Found) {
         }
     }
     for filter in all(facts) {
+        let of_six = |m: &&[String]| word(m, 0) == "ip6" && matches!(word(m, 1), "src" | "dst");
+        for m in matches(facts, filter).into_iter().filter(of_six) {
+            let Some((addr, len)) = word(m, 2).split_once('/') else { continue };
+            let (Ok(addr), Ok(len)) = (addr.parse::<std::net::Ipv6Addr>(), len.parse::<u32>()) else {
+                continue;
+            };
+            let behind = u128::MAX.checked_shr(len).unwrap_or(0);
+            if u128::from(addr) & behind != 0 {
+                let net = std::net::Ipv6Addr::from(u128::from(addr) & !behind);
+                let step = &facts.steps[filter.step];
+                let reason = format!(
+                    "/{len} is every address with these {len} first bits; the network is written {net}/{len}."
+                );
+                let fix = step.text().replacen(word(m, 2), &addr.to_string(), 1);
+                let message = format!("{} is a network, not a host", word(m, 2));
+                found.at(filter.step, word(m, 2), Say::new(message, reason, fix));
+            }
+        }
         for m in matches(facts, filter)
             .into_iter()
             .filter(|m| word(m, 0) == "ip" && matches!(word(m, 1), "src" | "dst"))
@@ -401,6 +421,7 @@ fn host_bits(facts: &Facts, found: &mut Found) {
 }
 
 fn dscp(facts: &Facts, found: &mut Found) {
+    super::fields::dscp_of_rules(facts, found);
     // flower's `ip_tos` is the whole byte, too.
     for filter in facts.devices.iter().flat_map(|d| &d.filters).filter(|f| f.kind == "flower") {
         let Some(value) = filter.options.u32("ip_tos").filter(|v| *v > 0 && *v < 64 && v & 3 != 0) else {

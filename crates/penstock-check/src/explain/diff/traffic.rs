@@ -2,7 +2,7 @@
 
 use super::filters::Marks;
 use crate::explain::cover::{Index, Left, Patience, left};
-use crate::explain::cube::{Cube, Names, words};
+use crate::explain::cube::{Cube, Names, Place, words};
 use crate::explain::diagram::{Differing, List, differing};
 use crate::explain::partition::{arriving, devices, entries, place};
 use crate::explain::space::Entry;
@@ -89,8 +89,7 @@ fn exact(head: &str, all: &[Differing<Goes>], names: &Names) -> Vec<String> {
             one.cubes.iter().map(|cube| without(cube, &one.without, names, &mut patience)).collect()
         };
         for (text, example) in lines {
-            let example = example.and_then(|cube| Probe::of(&cube, names));
-            let example = example.map_or(String::new(), |p| format!("   ({})", p.text()));
+            let example = example.and_then(|cube| told(&cube, names)).unwrap_or_default();
             said.push(format!("{head}{text}: {from} -> {to}{example}"));
             if said.len() >= MAX_LINES {
                 said.push("and more".to_owned());
@@ -136,7 +135,7 @@ fn boxes(head: &str, x: &List<Goes>, y: &List<Goes>, names: &Names) -> Vec<Strin
             others.extend(meeting[..n].iter().map(|&i| theirs.get(i)));
             let example = match left(&cube, &others, &mut patience) {
                 Left::Nothing => continue,
-                Left::Some(found) => Probe::of(&found, names).map(|p| format!("   ({})", p.text())),
+                Left::Some(found) => told(&found, names),
                 Left::Unknown => Some("   (perhaps)".to_owned()),
             };
             let (from, to) = ends(from, to);
@@ -153,4 +152,17 @@ fn boxes(head: &str, x: &List<Goes>, y: &List<Goes>, names: &Names) -> Vec<Strin
         before.push(own);
     }
     said
+}
+
+/// A packet of a set behind its line; `None` where the words for packets tell less than the set asks.
+fn told(cube: &Cube, names: &Names) -> Option<String> {
+    let text = Probe::of(cube, names)?.text();
+    let read = Probe::parse(&text).ok()?;
+    // No TCP packet is shorter than its headers.
+    if read.protocol == 6 && read.len < if read.src.is_ipv4() { 40 } else { 60 } {
+        return None;
+    }
+    // The priority of a packet made here has no word.
+    let priority = cube.at(Place::Priority).1;
+    cube.holds(&Probe { priority, ..read }, names).then(|| format!("   ({text})"))
 }

@@ -22,6 +22,7 @@ fn packet(dst: &str, next_header: u8, l4: L4, len: u32) -> Skb {
         traffic_class: 0,
         flow_label: 0,
         next_header,
+        fragment: penstock_packet::Fragment::NONE,
         hop_limit: 0,
     };
     Skb::new(ETH_HLEN + len, L3::Ipv6(l3), l4)

@@ -285,7 +285,7 @@ impl Fragments6 {
         if to > MAXPLEN {
             return Outcome::Problem(packet, HEADER + 2);
         }
-        if !last && to % 8 != 0 {
+        if !last && !to.is_multiple_of(8) {
             return Outcome::Problem(packet, 4);
         }
         if !queue.note_end(to, last) || to == from {

@@ -117,12 +117,10 @@ fn datagrams_that_ipv6_cuts_come_whole() {
             .find(|f| f.fragments.is_some_and(|n| n > 0))
             .expect("a flow in fragments");
         let fragments = cut.fragments.unwrap_or(0);
-        assert!(cut.sent_packets > 5, "{cut:?}");
-        assert_eq!(
-            (cut.received_packets, fragments),
-            (cut.sent_packets, pieces * cut.sent_packets),
-            "{cut:?}"
-        );
+        // iperf3 begins with a datagram of 4 bytes.
+        let whole = fragments / pieces;
+        assert!(fragments % pieces == 0 && whole > 5 && whole + 1 >= cut.sent_packets, "{cut:?}");
+        assert_eq!((cut.received_packets, cut.lost_packets), (cut.sent_packets, 0), "{cut:?}");
     }
 }
 

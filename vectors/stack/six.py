@@ -325,4 +325,5 @@ def main():
                 pass
 
 
-main()
+if __name__ == "__main__":
+    main()

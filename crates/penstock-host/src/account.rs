@@ -13,6 +13,8 @@ impl Host {
         self.teql_packets().for_each(|packet| see(packet));
         self.neigh.iter().flat_map(|neigh| &neigh.queue).for_each(|packet| see(packet));
         self.frags.packets().for_each(|packet| see(packet));
+        let six = self.six.frags.packets().chain(self.six.tracked_frags.packets());
+        six.for_each(|packet| see(packet));
         self.drops.entries().iter().for_each(|(packet, _)| see(packet));
         for effect in &self.pending {
             if let Effect::Dropped { packet, .. }

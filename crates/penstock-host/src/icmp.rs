@@ -33,9 +33,9 @@ pub(crate) struct Bucket {
 
 /// What an ICMP message quotes of a packet.
 pub(crate) fn quote(packet: &Skb) -> Option<Quoted> {
-    let (src, dst, protocol) = match packet.l3 {
-        L3::Ipv4(h) => (h.src.into(), h.dst.into(), h.protocol),
-        L3::Ipv6(h) => (h.src.into(), h.dst.into(), h.next_header),
+    let (src, dst, protocol, fragment) = match packet.l3 {
+        L3::Ipv4(h) => (h.src.into(), h.dst.into(), h.protocol, None),
+        L3::Ipv6(h) => (h.src.into(), h.dst.into(), h.protocol(), h.fragment().copied()),
         _ => return None,
     };
     let (sport, dport) = match packet.l4 {
@@ -44,7 +44,7 @@ pub(crate) fn quote(packet: &Skb) -> Option<Quoted> {
         L4::Icmp(i) => (i.id, i.seq),
         L4::None => (0, 0),
     };
-    Some(Quoted { src, dst, protocol, sport, dport })
+    Some(Quoted { src, dst, protocol, fragment, sport, dport })
 }
 
 impl Bucket {

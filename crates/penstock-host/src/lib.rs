@@ -110,7 +110,7 @@ pub enum Effect {
         /// The device it was lost on: the one it was to leave by for the places `qdisc`, `arp` and `netif`, else
         /// the one it came in by; 0 for none.
         ifindex: u32,
-        /// Where: `qdisc`, `ingress`, `mirred`, `ifb`, `tunnel`, `arp`, `ip_rcv`, `ip_forward`, `ip_output`, `ip_local_deliver`, `ip_defrag`, `icmp`,
+        /// Where: `qdisc`, `ingress`, `mirred`, `ifb`, `tunnel`, `arp`, `ip_rcv`, `ip_forward`, `ip_output`, `ip_local_deliver`, `ip_defrag`, `ip6_defrag`, `icmp`,
         /// `netif`, `vrf`, `bond`, or a netfilter chain; of IPv6 `ip6_rcv`, `ip6_forward`, `ip6_output`, `ip6_input`, `icmp6`, `ndisc`.
         place: &'static str,
         /// Why, in a word.
@@ -161,6 +161,8 @@ pub struct Output {
 pub(crate) enum Timer {
     Neigh(u32),
     Fragments(u32),
+    /// The same of IPv6.
+    Fragments6(six::reassembly::By, u32),
     /// The qdiscs of a device without a card, by its index.
     Cardless(u32),
     /// A bond looks at its slaves, or tells those around of its address.

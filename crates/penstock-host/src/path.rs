@@ -378,6 +378,7 @@ impl Host {
             match timer {
                 Timer::Neigh(at) => self.neigh_timer_fired(at, cx),
                 Timer::Fragments(id) => self.fragments_expired(id, cx),
+                Timer::Fragments6(by, id) => self.fragments6_expired(by, id, cx),
                 Timer::Bond(ifindex) => self.bond_timer_fired(ifindex, cx),
                 Timer::Cardless(ifindex) => self.run_cardless(ifindex, cx),
             }
@@ -403,7 +404,7 @@ impl Host {
         let known = matches!(packet.l3, L3::Ipv4(h) if h.protocol != ipproto::TCP || code != 3);
         if known {
             self.icmp_send(packet, icmp::DEST_UNREACH, code, 0, cx);
-        } else if code == 3 && matches!(packet.l3, L3::Ipv6(h) if h.next_header != ipproto::TCP) {
+        } else if code == 3 && matches!(packet.l3, L3::Ipv6(h) if h.protocol() != ipproto::TCP) {
             self.port_unreachable6(packet, cx);
         }
     }

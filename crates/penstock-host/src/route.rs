@@ -235,9 +235,9 @@ impl Ports {
             (L3::Ipv4(h), L4::Tcp(t)) => (h.protocol, t.sport, t.dport),
             (L3::Ipv4(h), L4::Udp(u)) => (h.protocol, u.sport, u.dport),
             (L3::Ipv4(h), _) => (h.protocol, 0, 0),
-            (L3::Ipv6(h), L4::Tcp(t)) => (h.next_header, t.sport, t.dport),
-            (L3::Ipv6(h), L4::Udp(u)) => (h.next_header, u.sport, u.dport),
-            (L3::Ipv6(h), _) => (h.next_header, 0, 0),
+            (L3::Ipv6(h), L4::Tcp(t)) => (h.protocol(), t.sport, t.dport),
+            (L3::Ipv6(h), L4::Udp(u)) => (h.protocol(), u.sport, u.dport),
+            (L3::Ipv6(h), _) => (h.protocol(), 0, 0),
             _ => (0, 0, 0),
         };
         Ports { protocol, sport, dport }

@@ -275,7 +275,7 @@ fn what_packets_cannot_do_yet() {
         "TCP does not learn the MTU of a path over IPv6, and there is no MPTCP, no SCTP, no QUIC.\n\n\
          ## Elsewhere\n\n\
          - [Programs](programs.md) and their options.\n\
-         - [IPv6](experiment-file.md#ipv6): router advertisements, redirects, multicast listeners, fragments.\n\
+         - [IPv6](experiment-file.md#ipv6): router advertisements, redirects, multicast listeners, extension headers other than that of [fragments](ipv6.md).\n\
          - [Scripts](notes/shell-limits.md): how far the interpreter goes.\n\
          - [Conformance](conformance.md): what is compared with a real Linux, and what differs.\n",
     );

@@ -13,6 +13,23 @@ fn parse(text: &str) -> Experiment {
 }
 
 #[test]
+fn fragments_cross_a_narrow_path_and_a_router_that_tracks_them() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/ipv6-fragments.toml");
+    let outcome = outcome(&experiment::load(&file).unwrap_or_else(|f| panic!("{}", f[0])));
+    assert_eq!(outcome.record.expects.len(), 2);
+    for expect in &outcome.record.expects {
+        assert!(expect.ok, "{} {}: {:?}", expect.what, expect.value, expect.measured);
+    }
+    assert!(outcome.record.warnings.is_empty(), "{:?}", outcome.record.warnings);
+    assert!(
+        outcome.outputs.iter().any(|o| o.contains("From fd00:1::1 icmp_seq=1 Packet too big: mtu=1400\n"))
+    );
+    let flow = outcome.record.flows.iter().find(|f| f.name == "telemetry").unwrap();
+    // Three of each datagram at its source, and two more where it is cut again.
+    assert_eq!(flow.fragments, Some(500), "{flow:?}");
+}
+
+#[test]
 fn the_example_s_expectations_are_met() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/dual-stack.toml");
     let outcome = outcome(&experiment::load(&file).unwrap_or_else(|f| panic!("{}", f[0])));

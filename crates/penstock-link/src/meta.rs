@@ -1,7 +1,7 @@
 //! What queues look at: a packet's length and headers.
 
 use penstock_packet::headers::{ETH_HLEN, ipproto};
-use penstock_packet::{Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
+use penstock_packet::{Fragment, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
 use std::net::{IpAddr, SocketAddr};
 
 /// A packet as queues see it.
@@ -54,6 +54,7 @@ impl Meta {
                     flow_label: 0,
                     next_header: protocol,
                     hop_limit: 64,
+                    fragment: Fragment::NONE,
                 };
                 (40, L3::Ipv6(head))
             }
@@ -105,15 +106,23 @@ fn ipv4(b: &[u8]) -> Option<(L3, L4)> {
 fn ipv6(b: &[u8]) -> Option<(L3, L4)> {
     let address = |at: usize| -> Option<[u8; 16]> { b.get(at..at + 16)?.try_into().ok() };
     let word = four(b, 0)?;
-    let head = Ipv6 {
+    let mut head = Ipv6 {
         src: address(8)?.into(),
         dst: address(24)?.into(),
         traffic_class: (word >> 20) as u8,
         flow_label: word & 0xf_ffff,
         next_header: *b.get(6)?,
         hop_limit: *b.get(7)?,
+        fragment: Fragment::NONE,
     };
-    Some((L3::Ipv6(head), transport(b, 40, head.next_header).unwrap_or(L4::None)))
+    if head.next_header == ipproto::FRAGMENT {
+        head.fragment = Fragment { next_header: *b.get(40)?, frag_off: two(b, 42)?, id: four(b, 44)? };
+    }
+    let l4 = match head.is_later_fragment() {
+        true => L4::None,
+        false => transport(b, head.header_len() as usize, head.protocol()).unwrap_or(L4::None),
+    };
+    Some((L3::Ipv6(head), l4))
 }
 
 fn transport(b: &[u8], at: usize, protocol: u8) -> Option<L4> {

@@ -109,8 +109,13 @@ impl Carried {
     }
 }
 
+/// `FLOW_DIS_IS_FRAGMENT`: of IPv6 wherever a fragment header is.
 fn is_fragment(l3: &L3) -> bool {
-    matches!(l3, L3::Ipv4(h) if h.frag_off & 0x3fff != 0)
+    match l3 {
+        L3::Ipv4(h) => h.frag_off & 0x3fff != 0,
+        L3::Ipv6(h) => h.fragment().is_some(),
+        _ => false,
+    }
 }
 
 impl Skb {

@@ -71,21 +71,25 @@ impl Skb {
     /// The innermost headers outside of a tunnel, and where the transport header begins.
     fn transport(&self) -> (&L3, &L4, usize) {
         let (l3, l4, network) = self.last_headers();
-        let len = match l3 {
-            L3::Ipv4(_) => 20,
-            L3::Ipv6(_) => 40,
-            _ => 0,
-        };
-        (l3, l4, network + len)
+        (l3, l4, network + header_len(l3) as usize)
     }
     /// Fills the checksum of the transport header in.
     fn checksum(&self, l3: &L3, l4: &L4, transport: usize, frame: &mut [u8]) {
         let whole = match (l4, self.rare().datagram) {
             // The first fragment speaks of the whole datagram.
-            (L4::Udp(_), Some(bytes)) => u32::from(bytes),
+            (L4::Udp(_) | L4::Icmp(_), Some(bytes)) => u32::from(bytes),
             _ => self.len.saturating_sub(transport as u32),
         };
         fill(l3, l4, whole, transport, frame, if self.tc.bad_checksum { 0x0100 } else { 0 });
+    }
+}
+
+/// Length of a network header, with that of a fragment of IPv6.
+fn header_len(l3: &L3) -> u32 {
+    match l3 {
+        L3::Ipv4(_) => 20,
+        L3::Ipv6(h) => h.header_len(),
+        _ => 0,
     }
 }
 
@@ -107,7 +111,7 @@ fn fill(l3: &L3, l4: &L4, whole: u32, transport: usize, frame: &mut [u8], wrong:
     if pseudo {
         sum += match l3 {
             L3::Ipv4(h) => words(&h.src.octets()) + words(&h.dst.octets()) + u64::from(h.protocol),
-            L3::Ipv6(h) => words(&h.src.octets()) + words(&h.dst.octets()) + u64::from(h.next_header),
+            L3::Ipv6(h) => words(&h.src.octets()) + words(&h.dst.octets()) + u64::from(h.protocol()),
             _ => 0,
         };
         sum += u64::from(whole);
@@ -130,11 +134,7 @@ fn tunnelled(c: &Carried, at: usize, frame: &mut [u8]) {
         behind += TAG;
         len = len.saturating_sub(TAG as u32);
     }
-    let ip = match l3 {
-        L3::Ipv4(_) => 20,
-        L3::Ipv6(_) => 40,
-        _ => 0,
-    };
+    let ip = header_len(l3) as usize;
     let transport = behind + ip;
     if let Some(carried) = c.carried.as_deref() {
         tunnelled(carried, transport + if matches!(l4, L4::Udp(_)) { 8 } else { 0 }, frame);
@@ -184,12 +184,27 @@ fn quote(about: &Quoted, room: usize, out: &mut Vec<u8>) {
         (IpAddr::V6(src), IpAddr::V6(dst)) => {
             out.extend([0x60, 0, 0, 0]);
             out.extend((room.saturating_sub(40) as u16).to_be_bytes());
-            out.extend([about.protocol, 64]);
+            out.extend([if about.fragment.is_some() { ipproto::FRAGMENT } else { about.protocol }, 64]);
             out.extend(src.octets().into_iter().chain(dst.octets()));
+            if let Some(fragment) = about.fragment {
+                out.extend([fragment.next_header, 0]);
+                out.extend(fragment.frag_off.to_be_bytes());
+                out.extend(fragment.id.to_be_bytes());
+                if fragment.offset() > 0 {
+                    // Its contents.
+                    out.extend([0; 8]);
+                    return;
+                }
+            }
         }
         _ => return,
     }
-    let behind = room.saturating_sub(if about.src.is_ipv4() { 20 } else { 40 }) as u16;
+    let header = match about.fragment {
+        _ if about.src.is_ipv4() => 20,
+        Some(_) => 48,
+        None => 40,
+    };
+    let behind = room.saturating_sub(header) as u16;
     match about.protocol {
         ipproto::UDP => {
             out.extend([about.sport, about.dport, behind, 0].iter().flat_map(|w| w.to_be_bytes()));
@@ -207,7 +222,7 @@ fn quote(about: &Quoted, room: usize, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::headers::{Icmp, Ipv4, Ipv6, Tcp, TcpFlags, Udp};
+    use crate::headers::{Fragment, Icmp, Ipv4, Ipv6, Tcp, TcpFlags, Udp};
 
     fn v4(protocol: u8, l4: L4, len: u32) -> Skb {
         let l3 = L3::Ipv4(Ipv4 {
@@ -273,6 +288,7 @@ mod tests {
             traffic_class: 0,
             flow_label: 0,
             next_header: ipproto::ICMPV6,
+            fragment: Fragment::NONE,
             hop_limit: 64,
         });
         let skb = Skb::new(118, l3, L4::Icmp(Icmp::new(128, 0, 3, 4)));
@@ -297,6 +313,7 @@ mod tests {
     #[test]
     fn an_error_quotes_a_packet_that_can_be_read() {
         let quoted = Quoted {
+            fragment: None,
             src: [10, 0, 0, 2].into(),
             dst: [10, 0, 0, 1].into(),
             protocol: ipproto::UDP,
@@ -322,5 +339,42 @@ mod tests {
         // Behind it come zeros, up to the datagram's length.
         frame.resize(34 + 3008, 0);
         assert_eq!(verify(&frame, 34, &frame[26..34], ipproto::UDP), 0xffff);
+    }
+
+    #[test]
+    fn fragments_of_ipv6_have_their_header() {
+        let address = |n| std::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, n);
+        let whole = Ipv6::new(address(1), address(2), ipproto::UDP);
+        let udp = L4::Udp(Udp { sport: 9, dport: 10 });
+        // 2008 bytes of UDP in two pieces.
+        let fragment = |frag_off| Fragment { id: 0x0102_0304, frag_off, next_header: ipproto::UDP };
+        let piece = |frag_off| Ipv6 { next_header: ipproto::FRAGMENT, fragment: fragment(frag_off), ..whole };
+        let mut first = Skb::new(14 + 48 + 1448, L3::Ipv6(piece(1)), udp);
+        first.rare_mut().datagram = Some(2008);
+        let last = Skb::new(14 + 48 + 560, L3::Ipv6(piece(1448)), L4::None);
+        let bytes = |skb: &Skb| {
+            let mut out = Vec::new();
+            skb.frame_bytes(usize::MAX, &mut out);
+            out
+        };
+        let (one, two) = (bytes(&first), bytes(&last));
+        assert_eq!((one.len(), two.len()), (1510, 622));
+        assert_eq!(&one[14 + 4..14 + 8], [5, 0xb0, 44, 64], "length, next header, hop limit");
+        assert_eq!(&one[54..62], [17, 0, 0, 1, 1, 2, 3, 4]);
+        assert_eq!(&two[54..62], [17, 0, 5, 0xa8, 1, 2, 3, 4]);
+        assert_eq!(&one[66..68], 2008u16.to_be_bytes(), "the length of the whole");
+        // What a receiver puts together has a checksum that is right.
+        let mut sum = words(&whole.src.octets()) + words(&whole.dst.octets()) + 17 + 2008;
+        sum += words(&one[62..]) + words(&two[62..]);
+        assert_eq!(folded(sum), 0);
+        assert_eq!((first.headers_before_l4(), last.headers_before_l4()), (62, 62));
+
+        let mut changed = first.clone();
+        let mut head = [0; HEADER_MAX];
+        let len = first.header_bytes(&mut head);
+        head[57] = 0;
+        changed.set_header_bytes(&head[..len]);
+        assert_eq!(changed.l3, L3::Ipv6(piece(0)));
+        assert_eq!(changed.l4, first.l4);
     }
 }

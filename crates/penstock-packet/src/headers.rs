@@ -29,6 +29,8 @@ pub mod ipproto {
     pub const IPV6: u8 = 41;
     /// GRE (RFC 2784).
     pub const GRE: u8 = 47;
+    /// The fragment header of IPv6 (RFC 8200).
+    pub const FRAGMENT: u8 = 44;
     /// ICMPv6.
     pub const ICMPV6: u8 = 58;
 }
@@ -72,7 +74,38 @@ impl Ipv4 {
     }
 }
 
-/// An IPv6 header without extension headers (RFC 8200).
+/// The fragment header of IPv6 (RFC 8200 section 4.5): 8 bytes behind the IPv6 header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Fragment {
+    /// Identification: the same in all fragments of a packet.
+    pub id: u32,
+    /// As on the wire: the place of its first byte in what is fragmented, a multiple of 8 bytes, and bit 0 where more follow.
+    pub frag_off: u16,
+    /// What the fragmented part begins with.
+    pub next_header: u8,
+}
+
+impl Fragment {
+    /// That of a packet that has none.
+    pub const NONE: Fragment = Fragment { id: 0, frag_off: 0, next_header: 0 };
+    /// Length of the header, bytes.
+    pub const LEN: u32 = 8;
+    /// More fragments follow (`IP6_MF`).
+    pub const MF: u16 = 1;
+
+    /// Where its first byte stands in what is fragmented, bytes.
+    #[inline]
+    pub const fn offset(&self) -> u32 {
+        (self.frag_off & !7) as u32
+    }
+    /// Whether more follow.
+    #[inline]
+    pub const fn more(&self) -> bool {
+        self.frag_off & Fragment::MF != 0
+    }
+}
+
+/// An IPv6 header (RFC 8200), and a fragment header where there is one; no other extension headers. The payload's length follows from the packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ipv6 {
     /// Source address.
@@ -83,10 +116,40 @@ pub struct Ipv6 {
     pub traffic_class: u8,
     /// Flow label, 20 bits.
     pub flow_label: u32,
-    /// Next header.
+    /// Next header, as on the wire: [`ipproto::FRAGMENT`] where a fragment header follows.
     pub next_header: u8,
     /// Hop limit.
     pub hop_limit: u8,
+    /// The fragment header, which is there where [`Ipv6::next_header`] says so.
+    pub fragment: Fragment,
+}
+
+impl Ipv6 {
+    /// A header as it is mostly made: class and label 0, hop limit 64, no fragment.
+    pub const fn new(src: Ipv6Addr, dst: Ipv6Addr, next_header: u8) -> Ipv6 {
+        let fragment = Fragment::NONE;
+        Ipv6 { src, dst, traffic_class: 0, flow_label: 0, next_header, hop_limit: 64, fragment }
+    }
+    /// The fragment header, where there is one.
+    #[inline]
+    pub const fn fragment(&self) -> Option<&Fragment> {
+        if self.next_header == ipproto::FRAGMENT { Some(&self.fragment) } else { None }
+    }
+    /// The protocol behind the fragment header, or that which the header names.
+    #[inline]
+    pub const fn protocol(&self) -> u8 {
+        if self.next_header == ipproto::FRAGMENT { self.fragment.next_header } else { self.next_header }
+    }
+    /// Whether it is a fragment but the first: it has no transport header.
+    #[inline]
+    pub const fn is_later_fragment(&self) -> bool {
+        self.next_header == ipproto::FRAGMENT && self.fragment.offset() != 0
+    }
+    /// Length of the header with that of a fragment, bytes.
+    #[inline]
+    pub const fn header_len(&self) -> u32 {
+        if self.next_header == ipproto::FRAGMENT { 40 + Fragment::LEN } else { 40 }
+    }
 }
 
 /// An ARP packet for IPv4 over Ethernet (RFC 826): 28 bytes, 42 with the Ethernet header.
@@ -193,8 +256,10 @@ pub struct Quoted {
     pub src: IpAddr,
     /// Destination address.
     pub dst: IpAddr,
-    /// Protocol number.
+    /// Protocol number; of a fragment of IPv6 that behind the fragment header.
     pub protocol: u8,
+    /// Its fragment header, of IPv6.
+    pub fragment: Option<Fragment>,
     /// Source port, or identifier of an echo.
     pub sport: u16,
     /// Destination port, or sequence number of an echo.

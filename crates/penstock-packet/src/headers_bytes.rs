@@ -1,7 +1,7 @@
 //! From header fields to the bytes on the wire (RFC 791, 8200, 826, 9293, 768, 792).
 
 use crate::carried::{Carried, Shim};
-use crate::headers::{ETH_HLEN, ETH_P_TEB, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp};
+use crate::headers::{ETH_HLEN, ETH_P_TEB, Fragment, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp};
 use crate::skb::{HEADER_MAX, Skb, Tagged, ethertype};
 use crate::wrap::{Head, Wrapped};
 
@@ -75,9 +75,8 @@ fn network(
             len.saturating_sub(20)
         }
         L3::Ipv6(h) => {
-            let len = len.saturating_sub(40);
-            ipv6(w, h, len as u16);
-            len
+            ipv6(w, h, len.saturating_sub(40) as u16);
+            len.saturating_sub(h.header_len())
         }
         L3::Arp(a) => {
             w.bytes(&[0, 1, 8, 0, 6, 4]);
@@ -140,7 +139,7 @@ fn tunnelled(w: &mut Writer<'_>, c: &Carried) {
 /// Bytes that the headers of what is carried may take, up to its transport header's end.
 fn room(c: &Carried) -> usize {
     let tags = std::iter::successors(c.tags.as_deref(), |t| t.within.as_deref()).count();
-    c.shim.len() as usize + if c.eth.is_some() { 14 } else { 0 } + 4 * tags + 40 + 60
+    c.shim.len() as usize + if c.eth.is_some() { 14 } else { 0 } + 4 * tags + 48 + 60
 }
 
 fn ipv4(w: &mut Writer<'_>, h: &Ipv4, total: u16) {
@@ -171,6 +170,12 @@ fn ipv6(w: &mut Writer<'_>, h: &Ipv6, payload: u16) {
     w.u8(h.hop_limit);
     w.bytes(&h.src.octets());
     w.bytes(&h.dst.octets());
+    if let Some(fragment) = h.fragment() {
+        w.u8(fragment.next_header);
+        w.u8(0);
+        w.u16(fragment.frag_off);
+        w.u32(fragment.id);
+    }
 }
 
 fn tcp(w: &mut Writer<'_>, t: &Tcp) {
@@ -288,13 +293,20 @@ fn read_network(l3: &mut L3, l4: &mut L4, bytes: &[u8], at: usize) -> usize {
             (at + 20, h.protocol != before)
         }
         L3::Ipv6(h) => {
-            let before = h.next_header;
+            let (before, had) = (h.protocol(), h.fragment().is_some());
             (h.traffic_class, h.flow_label) = ((four(at) >> 20) as u8, four(at) & 0xf_ffff);
             (h.next_header, h.hop_limit) = (one(at + 6), one(at + 7));
             let address = |at: usize| bytes.get(at..at + 16).and_then(|b| <[u8; 16]>::try_from(b).ok());
             h.src = address(at + 8).unwrap_or_default().into();
             h.dst = address(at + 24).unwrap_or_default().into();
-            (at + 40, h.next_header != before)
+            let mut behind = at + 40;
+            if had && h.fragment().is_some() {
+                let fragment = &mut h.fragment;
+                fragment.next_header = one(behind);
+                (fragment.frag_off, fragment.id) = (two(behind + 2), four(behind + 4));
+                behind += Fragment::LEN as usize;
+            }
+            (behind, h.protocol() != before || h.fragment().is_some() != had)
         }
         L3::Arp(a) => {
             (a.op, a.sha, a.spa) = (two(at + 6), mac(at + 8), four(at + 14).into());
@@ -457,6 +469,7 @@ mod tests {
             traffic_class: 0,
             flow_label: 0,
             next_header: ipproto::ICMPV6,
+            fragment: Fragment::NONE,
             hop_limit: 255,
         });
         let body = IcmpBody::Neighbour { target, mac: Some([2, 0, 0, 0, 0, 1]) };

@@ -17,7 +17,7 @@ mod wrap;
 
 pub use carried::{Carried, Shim};
 pub use gso::{Cutter, Gso, Segment};
-pub use headers::{Arp, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
+pub use headers::{Arp, Fragment, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
 pub use pool::{Extras, Pool};
 pub use skb::{Packet, Rare, Rarely, Role, Sender, Skb, Tagged, TcNote, Tracked, TxClock, TxTime, ethertype};
 pub use tunnel::{TunnelInfo, TunnelOptions};

@@ -47,10 +47,10 @@ pub struct Skb {
     pub l3: L3,
     /// When it was made.
     pub created: Time,
-    /// Number of the packet within what made it (the index in a replay, the sequence number of a datagram).
-    pub seq: u64,
     /// Transport header.
     pub l4: L4,
+    /// Number of the packet within what made it (the index in a replay, the sequence number of a datagram).
+    pub seq: u64,
     /// What hardly any packet has: [`Skb::rare`].
     pub rare: Rarely,
 }
@@ -191,7 +191,9 @@ pub struct Rare {
     pub inside: Option<[(u128, u16); 2]>,
     /// The largest fragment it was put together from, bytes of the IP packet (`IPCB->frag_max_size`); 0: it came whole.
     pub frag_max_size: u32,
-    /// Of the first fragment of a UDP datagram: the length that its UDP header gives, of the whole.
+    /// The lengths of the fragments' data that it was put together from on a router, bytes (`skb_shinfo(skb)->frag_list`); of IPv6.
+    pub came_in: Vec<u16>,
+    /// Of a first fragment: how long the whole is behind the network header, as the header of UDP gives it and ICMPv6's checksum has it.
     pub datagram: Option<u16>,
     /// Its hashes in sfb's two sets of bins; 0 where it is not counted.
     pub sfb: [u32; 2],
@@ -243,6 +245,7 @@ impl Rare {
         inside: None,
         frag_max_size: 0,
         next_hop: None,
+        came_in: Vec::new(),
         datagram: None,
         sfb: [0; 2],
         txtime: None,
@@ -558,7 +561,7 @@ impl Skb {
     #[inline]
     pub fn headers_before_l4(&self) -> u32 {
         match self.l3 {
-            L3::Ipv6(_) => ETH_HLEN + 40,
+            L3::Ipv6(h) => ETH_HLEN + h.header_len(),
             _ => ETH_HLEN + 20,
         }
     }
@@ -650,6 +653,7 @@ mod tests {
                 inside: Some([(1, 2), (3, 4)]),
                 frag_max_size: 13,
                 next_hop: Some((3, IpAddr::from([10, 0, 0, 1]))),
+                came_in: vec![19],
                 datagram: Some(14),
                 sfb: [13, 14],
                 txtime: Some(TxTime { clock: TxClock::Tai, asked: true, deadline: true }),

@@ -8,7 +8,7 @@ use crate::wire;
 use penstock_host::{Effect, Host, HostCx};
 use penstock_model::{Kernel, KernelError, Span, Time};
 use penstock_packet::headers::{ETH_HLEN, ipproto};
-use penstock_packet::{Ipv4, Ipv6, L3, L4, Packet, Pool, Sender, Skb, Tcp, TcpFlags};
+use penstock_packet::{Fragment, Ipv4, Ipv6, L3, L4, Packet, Pool, Sender, Skb, Tcp, TcpFlags};
 use penstock_sched::Xmit;
 use penstock_tcp::{Buffer, Calls, Config, Ecn, EcnField, Endpoint, State, Transmit, reset_for};
 use std::collections::VecDeque;
@@ -275,6 +275,7 @@ impl Net {
                 traffic_class: tos,
                 flow_label: 0,
                 next_header: ipproto::TCP,
+                fragment: Fragment::NONE,
                 hop_limit: ttl,
             }),
             (from, to) => {

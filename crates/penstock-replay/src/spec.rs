@@ -4,7 +4,7 @@
 
 use super::ground::Ground;
 use penstock_model::Diagnostic;
-use penstock_packet::headers::{Icmp, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp, ipproto};
+use penstock_packet::headers::{Fragment, Icmp, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp, ipproto};
 use penstock_packet::{Skb, TxClock, TxTime};
 use serde_json::{Map, Value};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -418,6 +418,7 @@ fn frame(p: &Map<String, Value>, place: &str, first: usize) -> Answer<Skb> {
             traffic_class: tos,
             flow_label: 0,
             next_header: protocol,
+            fragment: Fragment::NONE,
             hop_limit: 64,
         })
     } else {

@@ -170,7 +170,7 @@ impl View<'_> {
         let (l3, l4) = self.skb.innermost();
         let (network, protocol, whole) = match l3 {
             L3::Ipv4(h) => (20, h.protocol, h.frag_off & 0x3fff == 0),
-            L3::Ipv6(h) => (40, h.next_header, true),
+            L3::Ipv6(h) => (h.header_len(), h.protocol(), h.fragment().is_none()),
             _ => return 0,
         };
         let transport = match (protocol, l4) {

@@ -10,8 +10,6 @@ pub struct Intent {
     pub calls: Option<Call>,
     /// The port it waits at: `tcp` or `udp`, number.
     pub listens: Option<(&'static str, u16)>,
-    /// Payload of its largest datagram, bytes; 0: it sends none, or they are cut to what the way takes.
-    pub datagram: u32,
 }
 
 /// A call to another machine.

@@ -93,7 +93,32 @@ fn ping_crosses_two_routers() {
         said(lost)
     );
     assert!(said(beyond).contains("icmp_seq=1 Destination unreachable: No route\n"), "{}", said(beyond));
-    assert!(said(large).contains("-s 1453 is not simulated over IPv6"), "{}", said(large));
+    assert!(said(large).contains("1461 bytes from fd00:3::2: icmp_seq=1 ttl=62 time="), "{}", said(large));
+}
+
+/// Between the routers 1400 bytes go through. Whom that is too narrow for hears of it from the router before, and cuts smaller from then on: first the
+/// client, then the server.
+#[test]
+fn fragments_become_as_small_as_the_path_is_narrow() {
+    let (mut world, [client, r1, r2, server]) = line(false);
+    assert_eq!(world.exec(r1, "ip link set eth1 mtu 1400").status, 0);
+    assert_eq!(world.exec(r2, "ip link set eth0 mtu 1400").status, 0);
+    let ping = world.add_app(client, "ping -6 -c 4 -s 4000 server", secs(1));
+    let whole = world.add_app(client, "ping -6 -c 1 -M do -s 1453 fd00:1::1", secs(7));
+    let load = Load::Packets { size: Sizes::Constant(4000), gap: Dist::Constant(Span::from_ms(100)) };
+    let start = FlowSpec { start: secs(8), start_to: secs(8), ..flow(client, server, Transport::Udp, load) };
+    world.add_flow(FlowSpec { stop: Some(secs(9)), ..start }).unwrap();
+    let results = world.run(secs(80));
+    let said = |app: AppId| results.apps[app.0 as usize].output.clone();
+    let text = said(ping);
+    assert!(text.contains("From fd00:1::1 icmp_seq=1 Packet too big: mtu=1400\n"), "{text}");
+    assert!(text.contains("4008 bytes from fd00:3::2: icmp_seq=4 ttl=62 time="), "{text}");
+    assert!(text.contains("4 packets transmitted, 2 received, +1 errors, 50% packet loss"), "{text}");
+    assert!(said(whole).contains("ping: local error: message too long, mtu: 1500\n"), "{}", said(whole));
+    // 1352 bytes of data fit into each piece, so a datagram takes three.
+    let flow = results.flows.iter().find(|f| f.goodput_bytes > 0).unwrap();
+    assert_eq!((flow.sent_packets, flow.received_packets, flow.lost_packets), (10, 10, 0));
+    assert_eq!(world.miscounts(), Vec::<String>::new());
 }
 
 /// TCP fills the line between the routers: segments of 1428 bytes of data with timestamps, in frames of 1514 bytes and Ethernet's 24.

@@ -87,7 +87,7 @@ fn build_six(p: &Value) -> Skb {
     };
     let (hop_limit, traffic_class) = (p["ttl"].as_u64().unwrap_or(64) as u8, number(p, "tos") as u8);
     let (src, dst) = (address("src"), address("dst"));
-    let l3 = Ipv6 { src, dst, traffic_class, flow_label: 0, next_header, hop_limit };
+    let l3 = Ipv6 { traffic_class, hop_limit, ..Ipv6::new(src, dst, next_header) };
     Skb::new(ETH_HLEN + 48 + number(p, "data") as u32, L3::Ipv6(l3), l4)
 }
 /// The packet of a step. What `packet::build` leaves at its default is as the recorder has it.

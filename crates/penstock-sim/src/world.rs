@@ -419,7 +419,7 @@ impl World {
     /// What it prints and its exit status, where it ends before it does anything: options it does not know, a file that is not there.
     pub fn intent(&self, id: HostId, line: &str) -> Result<Intent, (String, i32)> {
         let program = app::launch(line, id.0, &self.net).map_err(|f| (f.text, f.status))?;
-        let mut intent = Intent { datagram: program.largest(), ..program.intent() };
+        let mut intent = program.intent();
         if let Some(call) = &mut intent.calls {
             call.addr = app::resolve(&call.peer, call.family, &self.net);
         }

@@ -44,14 +44,9 @@ fn skb(p: &Probe) -> Option<Skb> {
         (IpAddr::V4(src), IpAddr::V4(dst)) => {
             L3::Ipv4(Ipv4 { tos: p.tos, ..Ipv4::new(src, dst, p.protocol) })
         }
-        (IpAddr::V6(src), IpAddr::V6(dst)) => L3::Ipv6(Ipv6 {
-            src,
-            dst,
-            traffic_class: p.tos,
-            flow_label: 0,
-            next_header: p.protocol,
-            hop_limit: 64,
-        }),
+        (IpAddr::V6(src), IpAddr::V6(dst)) => {
+            L3::Ipv6(Ipv6 { traffic_class: p.tos, ..Ipv6::new(src, dst, p.protocol) })
+        }
         _ => return None,
     };
     Some(Skb { priority: p.priority, mark: p.mark, ..Skb::new(u32::from(p.len) + 14, l3, l4) })

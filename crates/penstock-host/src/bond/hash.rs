@@ -81,7 +81,7 @@ fn ports(protocol: u8, sport: u16, dport: u16) -> u32 {
 pub(super) fn xmit_hash(policy: Policy, skb: &Skb) -> u32 {
     let (mut src, mut dst, protocol, fragment) = match skb.l3 {
         L3::Ipv4(h) => (h.src.into(), h.dst.into(), h.protocol, h.frag_off & 0x3fff != 0),
-        L3::Ipv6(h) => (h.src.into(), h.dst.into(), h.next_header, false),
+        L3::Ipv6(h) => (h.src.into(), h.dst.into(), h.protocol(), h.is_later_fragment()),
         _ => return eth_hash(skb),
     };
     if policy == Policy::Layer2 {

@@ -8,6 +8,7 @@
 mod conncount;
 pub(super) mod hashlimit;
 pub(super) mod recent;
+mod six;
 mod time;
 
 use super::Hook;
@@ -28,6 +29,8 @@ pub(super) fn begins(asks: &Asks) -> More {
         Asks::Cpu { .. }
         | Asks::Physdev { .. }
         | Asks::Never
+        | Asks::Frag(_)
+        | Asks::Ipv6Header(_)
         | Asks::Time(_)
         | Asks::Mss { .. }
         | Asks::Realm { .. }
@@ -85,6 +88,8 @@ pub(super) fn fits(asks: &Asks, memory: Option<&mut Memory>, skb: &Skb, ip: &Ip,
         (Asks::Rpfilter(asked), _) => super::fib::rpfilter(*asked, skb, way),
         // No machine here has policies of IPsec.
         (Asks::Policy { none }, _) => *none,
+        (Asks::Frag(f), _) => six::frag(f, skb),
+        (Asks::Ipv6Header(h), _) => six::ipv6header(h, skb),
         // No connection is expected by another here (`ct->master`).
         (Asks::Helper { invert }, _) => *invert,
         _ => false,

@@ -223,9 +223,20 @@ impl Tracking {
         let now = self.ticks(now);
         let protocol = match skb.l3 {
             L3::Ipv4(h) => h.protocol,
-            L3::Ipv6(h) => h.next_header,
+            L3::Ipv6(h) => h.protocol(),
             _ => return Some(INVALID),
         };
+        //= linux v6.12 net/netfilter/nf_conntrack_core.c nf_conntrack_in: what could not be put together has no length that fits its header's
+        if let L3::Ipv6(h) = skb.l3
+            && (h.fragment().is_some() || skb.is_noted() && skb.rare().frag_max_size > 0)
+        {
+            let len = skb.len - skb.headers_before_l4();
+            let fits = skb.rare().datagram.is_none_or(|whole| u32::from(whole) == len);
+            let headless = h.fragment().is_some() && skb.l4 == L4::None;
+            if skb.tc.damaged || !fits || h.is_later_fragment() || headless {
+                return Some(INVALID);
+            }
+        }
         if let L4::Icmp(i) = skb.l4 {
             if protocol == ipproto::ICMP && i.ty > 18 {
                 return Some(INVALID);
@@ -290,7 +301,9 @@ impl Tracking {
 
     /// An ICMP error: of the connection it speaks of, if it is for who sent that packet (`nf_conntrack_inet_error`).
     fn related(&mut self, zone: u16, skb: &Skb, i: &Icmp, now: i64) -> Tracked {
-        let Some(about) = i.about() else { return INVALID };
+        //= linux v6.12 net/netfilter/nf_conntrack_core.c get_ipv6_l4proto: a later fragment has no ports
+        let later = |q: &&penstock_packet::headers::Quoted| q.fragment.is_some_and(|f| f.offset() > 0);
+        let Some(about) = i.about().filter(|q| !later(q)) else { return INVALID };
         let outer = match skb.l3 {
             L3::Ipv4(h) => four(h.dst),
             L3::Ipv6(h) => h.dst.into(),

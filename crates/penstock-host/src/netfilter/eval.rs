@@ -50,10 +50,10 @@ impl Ip {
             L3::Ipv6(h) => Some(Ip {
                 src: h.src.into(),
                 dst: h.dst.into(),
-                protocol: h.next_header,
+                protocol: h.protocol(),
                 tos: h.traffic_class,
                 ttl: h.hop_limit,
-                later_fragment: false,
+                later_fragment: h.is_later_fragment(),
             }),
             _ => None,
         }

@@ -7,8 +7,8 @@ use super::{HEADER, Key6, Kind6, MIN_MTU, needs_link};
 use crate::icmp::Bucket;
 use crate::{Host, HostCx, timer};
 use penstock_model::Handle;
-use penstock_packet::headers::{ETH_HLEN, ipproto};
-use penstock_packet::{Icmp, IcmpBody, Ipv6, L3, L4, Packet, Skb};
+use penstock_packet::headers::{ETH_HLEN, Quoted, ipproto};
+use penstock_packet::{Fragment, Icmp, IcmpBody, Ipv6, L3, L4, Packet, Skb};
 use std::net::Ipv6Addr;
 
 /// Destination unreachable.
@@ -35,8 +35,12 @@ pub(crate) const NOT_NEIGHBOUR: u8 = 2;
 pub(crate) const ADDR_UNREACH: u8 = 3;
 /// Nobody listens at the port.
 pub const PORT_UNREACH: u8 = 4;
-/// Code of [`PARAMPROB`].
+/// Codes of [`PARAMPROB`].
+pub(crate) const HDR_FIELD: u8 = 0;
 pub(crate) const UNK_NEXTHDR: u8 = 1;
+pub(crate) const HDR_INCOMP: u8 = 3;
+/// Code of [`TIME_EXCEED`]: not all fragments came in time.
+pub(crate) const EXC_FRAGTIME: u8 = 1;
 
 /// An error quotes no more than makes 1280 bytes in all.
 const ROOM: u32 = MIN_MTU - HEADER - 8;
@@ -52,7 +56,8 @@ impl Host {
         }
         let error = match packet.l4 {
             L4::Icmp(i) => i.ty & 0x80 == 0,
-            _ => h.next_header == ipproto::ICMPV6,
+            // A later fragment's type is not known, nor that of one which is cut too short.
+            _ => h.protocol() == ipproto::ICMPV6 && h.fragment().is_none_or(|f| f.frag_off == 0),
         };
         if error || ty != PKT_TOOBIG && !self.xrlim_allow6(h.src, packet.iif, cx) {
             return;
@@ -63,14 +68,7 @@ impl Host {
         };
         let body = crate::icmp::quote(packet).map_or(IcmpBody::Data, IcmpBody::About);
         let l4 = Icmp { body, ..Icmp::new(ty, code, (info >> 16) as u16, info as u16) };
-        let l3 = Ipv6 {
-            src,
-            dst: h.src,
-            traffic_class: 0,
-            flow_label: 0,
-            next_header: ipproto::ICMPV6,
-            hop_limit: 0,
-        };
+        let l3 = Ipv6 { hop_limit: 0, ..Ipv6::new(src, h.src, ipproto::ICMPV6) };
         let len = ETH_HLEN + HEADER + 8 + packet.network_len().min(ROOM);
         let mut answer = cx.pool.alloc(Skb {
             created: cx.now,
@@ -120,7 +118,9 @@ impl Host {
             // Routers' words, redirects, listeners' reports.
             130..=134 | 137 | 143 => self.discard(packet, "icmp6", "ignored", cx),
             PKT_TOOBIG => {
-                if let Some(about) = i.about()
+                //= linux v6.12 net/ipv6/icmp.c icmpv6_notify: of a later fragment nobody knows whose it is
+                let later = |q: &Quoted| q.fragment.is_some_and(|f| f.offset() > 0);
+                if let Some(about) = i.about().filter(|q| !later(q))
                     && let std::net::IpAddr::V6(dst) = about.dst
                 {
                     self.too_big6(dst, i.info(), cx);
@@ -137,7 +137,13 @@ impl Host {
             return;
         }
         let src = if self.is_local6(h.dst) { h.dst } else { Ipv6Addr::UNSPECIFIED };
-        let reply = Ipv6 { src, dst: h.src, hop_limit: 0, flow_label: 0, ..h };
+        let next_header = ipproto::ICMPV6;
+        let reply = Ipv6 { src, dst: h.src, hop_limit: 0, flow_label: 0, next_header, ..h };
+        if h.fragment().is_some() {
+            packet.len -= Fragment::LEN;
+            packet.pkt_len = packet.len;
+        }
+        self.forget_fragments6(&mut packet);
         let iif = packet.iif;
         packet.l3 = L3::Ipv6(reply);
         packet.l4 = L4::Icmp(Icmp { ty: ECHO_REPLY, ..i });

@@ -2,13 +2,16 @@
 //!
 //! Follows: linux v6.12 `net/ipv6/ip6_input.c` `ip6_rcv_core`, `ip6_input_finish`, `ip6_mc_input`; `ip6_output.c` `ip6_forward`;
 //! `route.c` `ip6_route_input`, `ip6_pkt_drop`.
-//! Differs: no extension headers; no redirects.
+//! Differs: of extension headers that of fragments alone; no redirects.
 
-use super::{Hop6, Key6, Kind6, MIN_MTU, icmp, is_link_local, needs_link};
+use super::{HEADER, Hop6, Key6, Kind6, MIN_MTU, icmp, is_link_local, needs_link};
 use crate::netfilter::Hook;
 use crate::route::Ports;
 use crate::{Host, HostCx};
 use penstock_packet::{Ipv6, L3, L4, Packet};
+
+/// Where the next header stands in the header, bytes.
+const NEXT_HEADER: u32 = 6;
 
 impl Host {
     /// `ipv6_rcv`, `ip6_rcv_finish`.
@@ -28,10 +31,8 @@ impl Host {
             return;
         }
         if self.netfilter.busy6(Hook::Prerouting) {
-            if !self.hook(Hook::Prerouting, &mut packet, 0, cx) {
-                self.discard(packet, Hook::Prerouting.chain(), "dropped", cx);
-                return;
-            }
+            let Some(passed) = self.prerouting6(packet, h, cx) else { return };
+            packet = passed;
             if let L3::Ipv6(now) = packet.l3 {
                 h = now;
             }
@@ -68,6 +69,24 @@ impl Host {
         }
     }
 
+    /// PREROUTING. Where connections are tracked, fragments are put together before (`nf_defrag_ipv6`). `None`: the packet is gone, or waits.
+    #[cold]
+    fn prerouting6(&mut self, mut packet: Packet, h: Ipv6, cx: &mut HostCx<'_>) -> Option<Packet> {
+        if h.fragment().is_some() && self.netfilter.tracking().on() && packet.rare().ct.is_none() {
+            packet = self.track_fragment6(packet, h, cx)?;
+        }
+        if !self.hook(Hook::Prerouting, &mut packet, 0, cx) {
+            self.discard(packet, Hook::Prerouting.chain(), "dropped", cx);
+            return None;
+        }
+        Some(packet)
+    }
+    /// Whether a packet that is longer than a way takes was put together here from fragments that are not (`ip6_pkt_too_big`).
+    #[cold]
+    fn comes_in_fragments(&self, packet: &Packet, mtu: u32) -> bool {
+        (1..=mtu).contains(&packet.rare().frag_max_size)
+    }
+
     /// `ip6_forward`.
     fn ip6_forward(&mut self, mut packet: Packet, h: Ipv6, hop: Hop6, cx: &mut HostCx<'_>) {
         if !self.six.forwarding || packet.eth.1[0] & 1 == 1 {
@@ -96,7 +115,7 @@ impl Host {
             false => self.devices[hop.oif].mtu,
         };
         let mtu = mtu.max(MIN_MTU);
-        if packet.longest_network_len() > mtu {
+        if packet.longest_network_len() > mtu && !self.comes_in_fragments(&packet, mtu) {
             self.icmp6_send(&packet, icmp::PKT_TOOBIG, 0, mtu, cx);
             self.discard(packet, "ip6_forward", "too-big", cx);
             return;
@@ -113,20 +132,32 @@ impl Host {
 
     /// `ip6_input`, `ip6_protocol_deliver_rcu`.
     fn ip6_input(&mut self, mut packet: Packet, cx: &mut HostCx<'_>) {
-        if packet.tc.damaged {
-            self.discard(packet, "ip6_input", "bad-checksum", cx);
-            return;
-        }
+        let L3::Ipv6(h) = packet.l3 else { return };
         if self.netfilter.busy6(Hook::Input) && !self.hook(Hook::Input, &mut packet, 0, cx) {
             self.discard(packet, Hook::Input.chain(), "dropped", cx);
+            return;
+        }
+        let mut protocol_at = NEXT_HEADER;
+        if h.fragment().is_some() {
+            //= linux v6.12 net/ipv6/ip6_input.c ip6_protocol_deliver_rcu: behind the rules
+            let Some(whole) = self.defragment6(packet, h, cx) else { return };
+            packet = whole;
+            if matches!(packet.l3, L3::Ipv6(h) if h.fragment().is_some()) {
+                protocol_at = HEADER;
+            }
+        }
+        if packet.is_noted() {
+            self.forget_fragments6(&mut packet);
+        }
+        if packet.tc.damaged {
+            self.discard(packet, "ip6_input", "bad-checksum", cx);
             return;
         }
         match packet.l4 {
             L4::Icmp(i) => self.icmp6_receive(packet, i, cx),
             L4::Tcp(_) | L4::Udp(_) => self.deliver(packet, cx),
             L4::None => {
-                // The next header's place in the header.
-                self.icmp6_send(&packet, icmp::PARAMPROB, icmp::UNK_NEXTHDR, 6, cx);
+                self.icmp6_send(&packet, icmp::PARAMPROB, icmp::UNK_NEXTHDR, protocol_at, cx);
                 self.discard(packet, "ip6_input", "no-protocol", cx);
             }
         }

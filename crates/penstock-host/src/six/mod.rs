@@ -3,15 +3,17 @@
 //! Follows: linux v6.12 `net/ipv6/addrconf_core.c` `__ipv6_addr_type`, `include/net/addrconf.h`, `include/net/if_inet6.h`. 2.6.35 is taken for the same.
 //! Differs: a machine makes no address (`::1`, link-local ones) before it is given one; no routers are asked for or told of (RFC 4861 router
 //! discovery, RFC 4862 addresses by it), no redirects, no multicast listener reports; an address is never tentative (as with `accept_dad` 0);
-//! fragments are not made and not put together; no privacy addresses.
+//! of extension headers there is that of fragments alone; no privacy addresses.
 
 mod address;
 pub mod fib;
+mod fragment;
 pub mod icmp;
 mod input;
 mod ndisc;
 mod output;
 mod pmtu;
+pub(crate) mod reassembly;
 mod reject;
 mod settings;
 mod source;
@@ -23,7 +25,7 @@ pub use fib::{Fib6, Hop6, Key6, Kind6, Route6};
 
 use crate::icmp::Bucket;
 use penstock_lang::ip::Net;
-use penstock_model::Time;
+use penstock_model::{Rng, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -54,6 +56,14 @@ pub(crate) struct Six {
     pub(crate) keep_all: bool,
     /// What a device that is made begins with (`net.ipv6.conf.default`).
     pub(crate) begins: Conf6,
+    /// Fragments of packets for this machine.
+    pub(crate) frags: reassembly::Fragments6,
+    /// Fragments that are put together where connections are tracked.
+    pub(crate) tracked_frags: reassembly::Fragments6,
+    /// Where identifications of fragments come from.
+    pub(crate) idents: Option<Rng>,
+    /// Memory for the lengths of fragments.
+    pub(crate) spare_lens: Vec<Vec<u16>>,
 }
 
 /// Settings of a device that packets hang on (`net.ipv6.conf.NAME`).

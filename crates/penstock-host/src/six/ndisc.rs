@@ -42,8 +42,7 @@ impl Host {
     fn ndisc_send(&mut self, ifindex: u32, src: Ipv6Addr, dst: Ipv6Addr, l4: Icmp, cx: &mut HostCx<'_>) {
         let option = matches!(l4.body, IcmpBody::Neighbour { mac: Some(_), .. });
         let len = ETH_HLEN + HEADER + 24 + if option { 8 } else { 0 };
-        let l3 =
-            Ipv6 { src, dst, traffic_class: 0, flow_label: 0, next_header: ipproto::ICMPV6, hop_limit: 255 };
+        let l3 = Ipv6 { hop_limit: 255, ..Ipv6::new(src, dst, ipproto::ICMPV6) };
         let mut packet = cx.pool.alloc(Skb {
             created: cx.now,
             queued: cx.now,

@@ -2,9 +2,9 @@
 //!
 //! Follows: linux v6.12 `net/ipv6/ip6_output.c` `ip6_xmit`, `ip6_output`, `ip6_finish_output2`; `netfilter.c` `ip6_route_me_harder`;
 //! `include/net/ipv6.h` `ip6_make_flowlabel`.
-//! Differs: a packet that is too long for its way is refused (EMSGSIZE), not cut; a flow label is no hash of the kernel's.
+//! Differs: a flow label is no hash of the kernel's.
 
-use super::{Hop6, Key6, Kind6, group_mac, needs_link};
+use super::{HEADER, Hop6, Key6, Kind6, MIN_MTU, group_mac, needs_link};
 use crate::netfilter::Hook;
 use crate::route::Ports;
 use crate::{Host, HostCx, Nud};
@@ -129,7 +129,9 @@ impl Host {
         }
         packet.l3 = L3::Ipv6(h);
         packet.iif = 0;
-        if packet.longest_network_len() > self.mtu6(&hop, h.dst, cx.now) {
+        // TCP is not cut, and nothing is longer than a length can say.
+        let long = packet.longest_network_len() > self.mtu6(&hop, h.dst, cx.now);
+        if long && (matches!(packet.l4, L4::Tcp(_)) || packet.network_len() > HEADER + 65_535) {
             self.discard(packet, "ip6_output", "too-big", cx);
             return Err(KernelError::errno(90));
         }
@@ -191,6 +193,12 @@ impl Host {
         }
         if self.netfilter.busy6(Hook::Postrouting) && !self.hook(Hook::Postrouting, &mut packet, oif, cx) {
             self.discard(packet, Hook::Postrouting.chain(), "dropped", cx);
+            return;
+        }
+        if (packet.network_len() > MIN_MTU || packet.is_noted()) && self.is_long6(&packet, &hop, cx) {
+            self.ip6_fragment(packet, hop, cx, |host, piece, cx| {
+                host.ip6_finish_output2(piece, hop, oif, cx)
+            });
             return;
         }
         self.ip6_finish_output2(packet, hop, oif, cx);

@@ -4,7 +4,7 @@
 
 use super::needs_link;
 use crate::{Host, HostCx};
-use penstock_packet::headers::ETH_HLEN;
+use penstock_packet::headers::{ETH_HLEN, ipproto};
 use penstock_packet::{Ipv6, L3, L4, Packet, Skb, Tcp, TcpFlags};
 
 impl Host {
@@ -15,7 +15,7 @@ impl Host {
         if t.flags.has(TcpFlags::RST) || h.src.is_multicast() || h.dst.is_multicast() {
             return;
         }
-        let payload = packet.network_len().saturating_sub(super::HEADER + t.header_len());
+        let payload = packet.network_len().saturating_sub(h.header_len() + t.header_len());
         let one = |flag| u32::from(t.flags.has(flag));
         let mut tcp = Tcp { sport: t.dport, dport: t.sport, flags: TcpFlags::RST, ..Tcp::default() };
         if t.flags.has(TcpFlags::ACK) {
@@ -24,7 +24,15 @@ impl Host {
             tcp.flags = tcp.flags.with(TcpFlags::ACK);
             tcp.ack = t.seq.wrapping_add(payload + one(TcpFlags::SYN) + one(TcpFlags::FIN));
         }
-        let l3 = Ipv6 { src: h.dst, dst: h.src, traffic_class: 0, flow_label: 0, hop_limit: 0, ..h };
+        let l3 = Ipv6 {
+            src: h.dst,
+            dst: h.src,
+            traffic_class: 0,
+            flow_label: 0,
+            hop_limit: 0,
+            next_header: ipproto::TCP,
+            ..h
+        };
         let len = ETH_HLEN + super::HEADER + 20;
         let mut answer = cx.pool.alloc(Skb {
             len,

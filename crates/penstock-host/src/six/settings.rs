@@ -37,7 +37,7 @@ impl Host {
     /// Sets one; others are left to whoever keeps them.
     pub(crate) fn set_setting6(&mut self, key: &str, value: i64) -> Result<(), &'static str> {
         const INVALID: &str = "Invalid argument";
-        let Some((name, of)) = split(key) else { return Ok(()) };
+        let Some((name, of)) = split(key) else { return self.check_frag6(key, value).ok_or(INVALID) };
         let (on, all) = (value != 0, name == "all");
         match of {
             "forwarding" if all => {
@@ -81,5 +81,27 @@ impl Host {
             }
         }
         Ok(())
+    }
+    /// The bounds on fragments: the lower one is no higher than the upper, and no time is less than none; `None` for what is refused.
+    //= linux v6.12 net/ipv6/reassembly.c ip6_frags_ns_ctl_table, net/ipv6/netfilter/nf_conntrack_reasm.c nf_ct_frag6_sysctl_table
+    fn check_frag6(&self, key: &str, value: i64) -> Option<()> {
+        let kept = |key: &str, begins: i64| {
+            self.sysctl.kept.get(key).and_then(|s| s.parse::<i64>().ok()).unwrap_or(begins)
+        };
+        let fits = match key {
+            "net.ipv6.ip6frag_high_thresh" => value >= kept("net.ipv6.ip6frag_low_thresh", 3_145_728),
+            "net.ipv6.ip6frag_low_thresh" => {
+                (0..=kept("net.ipv6.ip6frag_high_thresh", 4_194_304)).contains(&value)
+            }
+            "net.netfilter.nf_conntrack_frag6_high_thresh" => {
+                value >= kept("net.netfilter.nf_conntrack_frag6_low_thresh", 3_145_728)
+            }
+            "net.netfilter.nf_conntrack_frag6_low_thresh" => {
+                (0..=kept("net.netfilter.nf_conntrack_frag6_high_thresh", 4_194_304)).contains(&value)
+            }
+            "net.ipv6.ip6frag_time" | "net.netfilter.nf_conntrack_frag6_timeout" => value >= 0,
+            _ => true,
+        };
+        fits.then_some(())
     }
 }

@@ -22,6 +22,7 @@ fn packet(dst: &str, next_header: u8, l4: L4, len: u32) -> Skb {
         traffic_class: 0,
         flow_label: 0,
         next_header,
+        fragment: penstock_packet::Fragment::NONE,
         hop_limit: 0,
     };
     Skb::new(ETH_HLEN + len, L3::Ipv6(l3), l4)
@@ -135,7 +136,14 @@ fn what_is_too_big_is_told_once_and_remembered_ten_minutes() {
     assert_eq!((message(heard[0]).ty, message(heard[0]).info()), (PKT_TOOBIG, 1400));
     assert_eq!(heard[0].network_len(), 1280);
     assert_eq!(net.hosts[0].mtu_towards6(ip("fd00:2::1"), net.now), Some(1400));
-    assert_eq!(net.send(0, echo("fd00:2::1", 1401)), Err(90));
+    // From then on an echo is cut at its source; TCP is not.
+    net.send(0, echo("fd00:2::1", 1401)).unwrap();
+    assert_eq!(message(&net.delivered.last().unwrap().1).ty, ECHO_REPLY);
+    let is_cut = |skb: &Skb| matches!(skb.l3, L3::Ipv6(h) if h.fragment().is_some());
+    let cut = net.frames.iter().filter(|f| f.1 == 0 && is_cut(&f.2));
+    assert_eq!(cut.map(|f| f.2.network_len()).collect::<Vec<_>>(), [1400, 57]);
+    let segment = packet("fd00:2::1", ipproto::TCP, L4::Tcp(penstock_packet::Tcp::default()), 1401);
+    assert_eq!(net.send(0, segment), Err(90));
     net.send(0, echo("fd00:2::1", 1400)).unwrap();
     assert_eq!(message(&net.delivered.last().unwrap().1).ty, ECHO_REPLY);
     net.run(ms(600_001));

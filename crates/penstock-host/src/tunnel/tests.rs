@@ -51,6 +51,7 @@ fn echo6(dst: &str, len: u32) -> Skb {
         traffic_class: 0,
         flow_label: 0,
         next_header: ipproto::ICMPV6,
+        fragment: penstock_packet::Fragment::NONE,
         hop_limit: 0,
     };
     Skb::new(ETH_HLEN + len, L3::Ipv6(l3), L4::Icmp(Icmp::new(128, 0, 7, 1)))

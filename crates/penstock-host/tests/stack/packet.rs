@@ -52,7 +52,7 @@ fn quoted(q: &Value) -> Quoted {
         _ => (1, "id"),
     };
     let (sport, dport) = (number(q, sport) as u16, number(q, "dport") as u16);
-    Quoted { src: address("src"), dst: address("dst"), protocol, sport, dport }
+    Quoted { src: address("src"), dst: address("dst"), protocol, fragment: None, sport, dport }
 }
 
 /// What is compared of a packet.

@@ -198,7 +198,7 @@ pub(super) fn of_capture(bytes: &[u8], name: &str) -> Result<String, String> {
         let What::Packet(skb) = &moment.what else { continue };
         let headers = match skb.l3 {
             L3::Ipv4(_) => 20,
-            L3::Ipv6(_) => 40,
+            L3::Ipv6(h) => h.header_len(),
             _ => continue,
         };
         let transport = match &skb.l4 {

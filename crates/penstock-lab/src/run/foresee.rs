@@ -5,10 +5,9 @@
 
 use super::build::Built;
 use super::record::is_one_of;
-use crate::experiment::{App, Experiment, Flow, Place};
+use crate::experiment::{App, Experiment, Place};
 use penstock_host::Goes;
 use penstock_measure::record::{self, Record};
-use penstock_model::traffic::Load;
 use penstock_model::{Diagnostic, Severity};
 use penstock_sim::{Call, Intent, World};
 use std::collections::BTreeMap;
@@ -317,56 +316,6 @@ impl<'a> Net<'a> {
             None => Ok(()),
         }
     }
-}
-
-impl Net<'_> {
-    /// Whether datagrams with so many bytes of payload get as far as the way to `dst`: over IPv6 they are not cut into fragments here.
-    fn uncut(&self, from: usize, dst: IpAddr, datagram: u32) -> Result<(), Cause> {
-        if datagram == 0 || dst.is_ipv4() || dst.is_loopback() || dst.is_multicast() {
-            return Ok(());
-        }
-        // Whether there is a way at all is told elsewhere.
-        let Ok(there) = self.way(from, dst) else { return Ok(()) };
-        let most = there.first.saturating_sub(48);
-        match datagram > most {
-            true => known(
-                format!(
-                    "datagrams of {datagram} bytes do not fit into a packet of IPv6, and are not cut into fragments here"
-                ),
-                format!("write {most} bytes or less, or send over IPv4"),
-            ),
-            false => Ok(()),
-        }
-    }
-}
-
-/// Payload of a flow's largest datagram, bytes.
-fn largest(flow: &Flow) -> u32 {
-    match &flow.load {
-        _ if flow.tcp.is_some() => 0,
-        Load::Packets { size, .. } | Load::Echo { size, .. } | Load::OnOff { size, .. } => size.largest(),
-        Load::Replay(all) => all.iter().map(|p| p.1).max().unwrap_or(0),
-        Load::Greedy | Load::Bytes(_) | Load::Rate(..) | Load::Arrivals(_) | Load::Pages { .. } => 0,
-    }
-}
-
-/// What Linux would do and is not simulated: datagrams over IPv6 that would be cut into fragments.
-pub(super) fn refusals(experiment: &Experiment, built: &Built) -> Vec<Diagnostic> {
-    let net = Net::new(experiment, built);
-    let fault = |who: &str, place: &Place, from: Option<usize>, dst: Option<IpAddr>, datagram: u32| {
-        let Err(Cause::Known(cause, help)) = net.uncut(from?, dst?, datagram) else { return None };
-        Some(experiment.sources[place.source].fault(place.span.clone(), format!("{who}: {cause}"), help))
-    };
-    let apps = experiment.apps.iter().filter_map(|app| {
-        let intent = intent(app, built)?;
-        let dst = intent.calls.as_ref()?.addr;
-        fault(&app.name, &app.run_place, net.host(&app.on), dst, intent.datagram)
-    });
-    let flows = experiment.flows.iter().filter_map(|flow| {
-        let dst = net.addresses(net.host(&flow.to)?).find(|dst| !flow.ipv6 || dst.is_ipv6());
-        fault(&flow.name, &flow.place, net.host(&flow.from), dst, largest(flow))
-    });
-    apps.chain(flows).collect()
 }
 
 /// What cannot work.

@@ -174,10 +174,6 @@ const STEPS: i64 = 100;
 pub fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome, Vec<Diagnostic>> {
     let seed = options.seed.unwrap_or(experiment.seed);
     let mut built = build::world(experiment, seed)?;
-    let refused = foresee::refusals(experiment, &built);
-    if !refused.is_empty() {
-        return Err(refused);
-    }
     let warnings = foresee::warnings(experiment, &built);
     warnings.iter().for_each(|w| (options.warn)(&w.told(experiment)));
     let (threads, gain) = experiment.threads.wanted(built.world.flows());

@@ -51,6 +51,10 @@ pub enum Asks {
     },
     /// A protocol that no packet has here: none fits.
     Never,
+    /// `-m frag`.
+    Frag(Frag),
+    /// `-m ipv6header`.
+    Ipv6Header(Ipv6Header),
     /// `-m owner`.
     Owner(Owner),
     /// `-m helper`.
@@ -67,6 +71,46 @@ pub enum Asks {
         /// `--pol none`.
         none: bool,
     },
+}
+
+/// `-m frag`: the fragment header of IPv6. `--fraglen` is read by the program alone: the kernel does not look at it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frag {
+    /// `--fragid`: first and last identification.
+    pub id: (u32, u32),
+    /// Its `!`.
+    pub invert_id: bool,
+    /// `--fragres`: reserved bits are not set.
+    pub reserved: bool,
+    /// `--fragfirst`: it is the first.
+    pub first: bool,
+    /// `--fragmore`, `--fraglast`: whether more follow.
+    pub more: Option<bool>,
+}
+
+/// `-m ipv6header`: which headers a packet has, a bit each ([`Ipv6Header::BITS`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ipv6Header {
+    /// `--header`.
+    pub headers: u8,
+    /// `!`.
+    pub invert: bool,
+    /// `--soft`: it may have others too.
+    pub soft: bool,
+}
+
+impl Ipv6Header {
+    /// The headers by name, with their numbers and bits (`MASK_HOPOPTS` …); `prot` is what comes last.
+    pub const BITS: [(&'static str, u8, u8); 8] = [
+        ("hop-by-hop", 0, 128),
+        ("ipv6-opts", 60, 64),
+        ("ipv6-route", 43, 32),
+        ("ipv6-frag", 44, 16),
+        ("ah", 51, 8),
+        ("esp", 50, 4),
+        ("ipv6-nonxt", 59, 2),
+        ("protocol", 255, 1),
+    ];
 }
 
 /// `-m rpfilter`: whether a route back to the sender leaves by the device that the packet came in by.

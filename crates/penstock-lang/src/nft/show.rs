@@ -230,7 +230,7 @@ fn implied(all: &[Statement]) -> Vec<usize> {
             (Expr::Meta("l4proto"), 1) | (Expr::Field("ip", "protocol"), 1) => &["icmp"],
             (Expr::Meta("l4proto"), 58) => &["icmpv6"],
             (Expr::Meta("nfproto"), 2) => &["ip"],
-            (Expr::Meta("nfproto"), 10) => &["ip6"],
+            (Expr::Meta("nfproto"), 10) => &["ip6", "frag", "exthdr"],
             _ => continue,
         };
         let next = all[i + 1..].iter().find_map(|s| match s {

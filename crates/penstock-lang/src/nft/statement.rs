@@ -323,6 +323,18 @@ impl Parser {
 
     /// A header is looked at: it must go with those before.
     fn header(&mut self, header: &'static str, pos: Pos, family: Family, known: &mut Known) -> Parsed<()> {
+        if matches!(header, "frag" | "exthdr") {
+            let of_family = if family == Family::Ip { Some("ip") } else { None };
+            if known.network.or(of_family) == Some("ip") {
+                return Err(Fault::new(
+                    pos,
+                    "cannot use exthdr with ip",
+                    "IPv4 has no extension headers: ip frag-off",
+                ));
+            }
+            known.network = Some("ip6");
+            return Ok(());
+        }
         let layer = match header {
             "ip" | "ip6" => &mut known.network,
             "tcp" | "udp" | "icmp" | "icmpv6" => &mut known.transport,

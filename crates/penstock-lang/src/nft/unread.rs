@@ -21,8 +21,6 @@ const ALONE: &[&str] = &[
     "rt",
     "ipsec",
     "xfrm",
-    "exthdr",
-    "frag",
     "hbh",
     "rt0",
     "rt2",

@@ -1,10 +1,13 @@
 //! A captured frame as a packet.
 
 use etherparse::{
-    EtherType, LaxLinkExtSlice, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice,
+    EtherType, Ipv6ExtensionSlice, LaxLinkExtSlice, LaxNetSlice, LaxSlicedPacket, TcpOptionElement,
+    TransportSlice,
 };
 use penstock_packet::Skb;
-use penstock_packet::headers::{Arp, ETH_HLEN, Icmp, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp, ipproto};
+use penstock_packet::headers::{
+    Arp, ETH_HLEN, Fragment, Icmp, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp, ipproto,
+};
 
 /// How a capture's frames begin (<https://www.tcpdump.org/linktypes.html>).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,12 +106,23 @@ fn read(parsed: &LaxSlicedPacket<'_>, ethertype: u16, skb: &mut Skb) {
         }
         Some(LaxNetSlice::Ipv6(ip)) => {
             let h = ip.header();
+            // Of extension headers that of a fragment alone is read, where it comes first.
+            let first = ip.extensions().clone().into_iter().next();
+            let fragment = match first {
+                Some(Ipv6ExtensionSlice::Fragment(f)) => Fragment {
+                    id: f.identification(),
+                    frag_off: f.fragment_offset().value() << 3 | u16::from(f.more_fragments()),
+                    next_header: f.next_header().0,
+                },
+                _ => Fragment::NONE,
+            };
             skb.l3 = L3::Ipv6(Ipv6 {
                 src: h.source_addr(),
                 dst: h.destination_addr(),
                 traffic_class: h.traffic_class(),
                 flow_label: h.flow_label().value(),
                 next_header: h.next_header().0,
+                fragment,
                 hop_limit: h.hop_limit(),
             });
         }
@@ -123,10 +137,10 @@ fn read(parsed: &LaxSlicedPacket<'_>, ethertype: u16, skb: &mut Skb) {
         }
         None => {}
     }
-    // Behind an IPv6 extension header nothing of the transport is known, as filters that look at fixed places do not know it.
+    // Behind another IPv6 extension header nothing of the transport is known, as filters that look at fixed places do not know it.
     let direct = |protocol: u8| match skb.l3 {
         L3::Ipv4(h) => h.protocol == protocol,
-        L3::Ipv6(h) => h.next_header == protocol,
+        L3::Ipv6(h) => h.protocol() == protocol,
         _ => false,
     };
     skb.l4 = match &parsed.transport {

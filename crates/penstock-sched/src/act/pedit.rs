@@ -99,7 +99,9 @@ impl Key {
             (ETH, ..) => 0,
             (TCP | UDP, L3::Ipv4(_), _) if self.asks_protocol && !follows(self.header, bytes) => return None,
             (TCP | UDP, L3::Ipv4(_), _) => network + 20,
-            (TCP, L3::Ipv6(_), L4::Tcp(_)) | (UDP, L3::Ipv6(_), L4::Udp(_)) => network + 40,
+            (TCP, L3::Ipv6(h), L4::Tcp(_)) | (UDP, L3::Ipv6(h), L4::Udp(_)) => {
+                network + h.header_len() as i32
+            }
             (TCP | UDP, ..) => return None,
             _ => network,
         };

@@ -113,8 +113,8 @@ impl Keys {
             L3::Ipv6(h) => Keys {
                 src: fold(h.src.to_bits()),
                 dst: fold(h.dst.to_bits()),
-                protocol: h.next_header,
-                ports,
+                protocol: h.protocol(),
+                ports: if h.fragment().is_none() { ports } else { (0, 0) },
             },
             _ => Keys { src: 0, dst: 0, protocol: 0, ports: (0, 0) },
         }

@@ -7,7 +7,7 @@ use super::verify::Refusal;
 use super::vm::{Fault, Lent};
 use super::{Program, go};
 use penstock_model::{KernelError, Rng, Time};
-use penstock_packet::headers::{Ipv4, Ipv6, Tcp, Udp, ipproto};
+use penstock_packet::headers::{Fragment, Ipv4, Ipv6, Tcp, Udp, ipproto};
 use penstock_packet::{L3, L4, Skb};
 
 /// Frames that are as short as they can be, and some that are longer.
@@ -18,7 +18,15 @@ fn frames() -> Vec<Skb> {
     };
     let v6 = |next_header| {
         let (src, dst) = ([0xfd, 0, 0, 0, 0, 0, 0, 1].into(), [0xfd, 0, 0, 0, 0, 0, 0, 2].into());
-        L3::Ipv6(Ipv6 { src, dst, traffic_class: 2, flow_label: 0, next_header, hop_limit: 64 })
+        L3::Ipv6(Ipv6 {
+            src,
+            dst,
+            traffic_class: 2,
+            flow_label: 0,
+            next_header,
+            hop_limit: 64,
+            fragment: Fragment::NONE,
+        })
     };
     let udp = L4::Udp(Udp { sport: 1000, dport: 53 });
     let tcp = L4::Tcp(Tcp { sport: 1000, dport: 80, ..Tcp::default() });

@@ -21,7 +21,7 @@ impl Key {
         };
         let (src, dst, protocol) = match &skb.l3 {
             L3::Ipv4(h) => (h.src.to_bits().into(), h.dst.to_bits().into(), h.protocol.into()),
-            L3::Ipv6(h) => (h.src.to_bits(), h.dst.to_bits(), h.next_header.into()),
+            L3::Ipv6(h) => (h.src.to_bits(), h.dst.to_bits(), h.protocol().into()),
             _ => (0, 0, skb.protocol()),
         };
         Key { src, dst, protocol, ports }

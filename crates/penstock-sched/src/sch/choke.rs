@@ -79,7 +79,7 @@ impl Flow {
             // The digest has room for two words: the first two of the source.
             L3::Ipv6(h) => {
                 let src = h.src.to_bits();
-                (h.next_header, ports(true), [(src >> 96) as u32, (src >> 64) as u32])
+                (h.protocol(), ports(h.fragment().is_none()), [(src >> 96) as u32, (src >> 64) as u32])
             }
             _ => (0, (0, 0), [0, 0]),
         };

@@ -225,6 +225,10 @@ impl Net {
     }
     /// An error about a packet of a socket here. Of a packet that was too big the machine itself has taken note (`Host::mtu_to`).
     fn error_heard(&mut self, host: u32, ip: Ends, icmp: Icmp, about: &Quoted) {
+        if about.fragment.is_some_and(|f| f.offset() > 0) {
+            //= linux v6.12 net/ipv6/icmp.c icmpv6_notify: whose it is stands in the first fragment alone
+            return;
+        }
         let now = self.now();
         let six = ip.src.is_ipv6();
         let unreachable = icmp.ty == if six { 1 } else { 3 };

@@ -21,7 +21,7 @@ use crate::spec::Stack;
 use crate::wake::Wake;
 use penstock_host::{TcpRoute, TcpSettings, rt_tos2priority};
 use penstock_model::{Kernel, KernelError, Time};
-use penstock_packet::headers::{ETH_HLEN, Icmp, Ipv6, Quoted, ipproto};
+use penstock_packet::headers::{ETH_HLEN, Fragment, Icmp, Ipv6, Quoted, ipproto};
 use penstock_packet::{Ipv4, L3, L4, Packet, Sender, Skb, Tcp, TcpFlags, TxClock, TxTime, Udp};
 use penstock_sched::Xmit;
 use penstock_tcp::{Buffer, Calls, Config, Ecn, Endpoint, SendFlags, State, Transmit, reset_for};
@@ -81,6 +81,7 @@ fn network(from: IpAddr, to: IpAddr, tos: u8, protocol: u8, whole: bool) -> L3 {
             flow_label: 0,
             next_header: protocol,
             hop_limit: 0,
+            fragment: Fragment::NONE,
         }),
     }
 }
@@ -106,7 +107,13 @@ impl Ends {
             }
             L3::Ipv6(h) => {
                 let (src, dst) = (IpAddr::V6(h.src), IpAddr::V6(h.dst));
-                Some(Ends { src, dst, tos: h.traffic_class, ttl: h.hop_limit, len: ETH_HLEN + 40 })
+                Some(Ends {
+                    src,
+                    dst,
+                    tos: h.traffic_class,
+                    ttl: h.hop_limit,
+                    len: ETH_HLEN + h.header_len(),
+                })
             }
             _ => None,
         }

@@ -106,9 +106,10 @@ impl Net {
         let before = headers(to.0);
         let len = len.clamp(0, 65_507);
         // Cut into fragments as the MTU will have it: each is a packet of its own in memory.
+        let most = if to.0.is_ipv4() || len + 48 <= 1500 { 1480 } else { 1448 };
         let mut left = len + 8;
         while left > 0 {
-            let piece = left.min(1480);
+            let piece = left.min(most);
             u.wmem += truesize(kernel, before, piece);
             left -= piece;
         }

@@ -93,6 +93,12 @@ pub(super) const KEYS: &[Key] = &[
     ("net.ipv4.tcp_window_scaling", "", As),
     ("net.ipv4.tcp_wmem", "4096\t16384\t4194304", As),
     ("net.ipv4.udp_l3mdev_accept", "0", As),
+    ("net.ipv6.ip6frag_high_thresh", "4194304", As),
+    ("net.ipv6.ip6frag_low_thresh", "3145728", As),
+    ("net.ipv6.ip6frag_time", "60", As),
+    ("net.netfilter.nf_conntrack_frag6_high_thresh", "4194304", As),
+    ("net.netfilter.nf_conntrack_frag6_low_thresh", "3145728", As),
+    ("net.netfilter.nf_conntrack_frag6_timeout", "60", As),
     ("net.vrf.strict_mode", "0", Not("several VRFs may have one table")),
 ];
 

@@ -23,7 +23,7 @@ const METRICS: &str = "nothing of a connection is kept for the next one";
 const URGENT: &str = "no program here sends urgent data";
 const SOCKETS: &str = "programs here get the addresses and ports they ask for";
 const MULTICAST: &str = "no host here joins groups";
-const SIX_OPTIONS: &str = "no packet here has extension headers";
+const SIX_OPTIONS: &str = "no packet here has options of IPv6";
 const ADDRESSES: &str = "addresses of IPv6 are usable at once";
 const RA: &str = "no router here sends advertisements";
 const XFRM: &str = "no host here has policies of IPsec";
@@ -172,10 +172,7 @@ pub(super) const MORE: &[Key] = &[
     ("net.ipv6.idgen_retries", "3", Moot(ADDRESSES)),
     ("net.ipv6.ioam6_id", "16777215", Moot(SIX_OPTIONS)),
     ("net.ipv6.ioam6_id_wide", "72057594037927935", Moot(SIX_OPTIONS)),
-    ("net.ipv6.ip6frag_high_thresh", "4194304", Not(AS_FIRST)),
-    ("net.ipv6.ip6frag_low_thresh", "3145728", Not(AS_FIRST)),
     ("net.ipv6.ip6frag_secret_interval", "0", Not(AS_FIRST)),
-    ("net.ipv6.ip6frag_time", "60", Not(AS_FIRST)),
     ("net.ipv6.ip_nonlocal_bind", "0", Moot(SOCKETS)),
     ("net.ipv6.max_dst_opts_length", "2147483647", Moot(SIX_OPTIONS)),
     ("net.ipv6.max_dst_opts_number", "8", Moot(SIX_OPTIONS)),
@@ -207,9 +204,6 @@ pub(super) const MORE: &[Key] = &[
     ("net.netfilter.nf_conntrack_dccp_timeout_respond", "480", Moot(PROTOCOL)),
     ("net.netfilter.nf_conntrack_dccp_timeout_timewait", "240", Moot(PROTOCOL)),
     ("net.netfilter.nf_conntrack_expect_max", "128", Not(AS_FIRST)),
-    ("net.netfilter.nf_conntrack_frag6_high_thresh", "4194304", Not(AS_FIRST)),
-    ("net.netfilter.nf_conntrack_frag6_low_thresh", "3145728", Not(AS_FIRST)),
-    ("net.netfilter.nf_conntrack_frag6_timeout", "60", Not(AS_FIRST)),
     ("net.netfilter.nf_conntrack_log_invalid", "0", Moot(LOG)),
     ("net.netfilter.nf_conntrack_sctp_timeout_closed", "10", Moot(PROTOCOL)),
     ("net.netfilter.nf_conntrack_sctp_timeout_cookie_echoed", "3", Moot(PROTOCOL)),

@@ -6,7 +6,7 @@ use crate::tests::skb;
 use penstock_lang::iptables::{Family, Table};
 use penstock_model::Time;
 use penstock_packet::headers::ipproto;
-use penstock_packet::{Ipv6, L3, L4, Skb, Tcp, TcpFlags, Udp};
+use penstock_packet::{Fragment, Ipv6, L3, L4, Skb, Tcp, TcpFlags, Udp};
 
 const SYN: TcpFlags = TcpFlags::SYN;
 const ACK: TcpFlags = TcpFlags::ACK;
@@ -67,7 +67,15 @@ impl Server {
 
 fn udp6(from: &str, sport: u16) -> Skb {
     let (src, dst) = (from.parse().unwrap(), "fd00::9".parse().unwrap());
-    let l3 = Ipv6 { src, dst, traffic_class: 0, flow_label: 0, next_header: ipproto::UDP, hop_limit: 64 };
+    let l3 = Ipv6 {
+        src,
+        dst,
+        traffic_class: 0,
+        flow_label: 0,
+        next_header: ipproto::UDP,
+        hop_limit: 64,
+        fragment: Fragment::NONE,
+    };
     Skb::new(100, L3::Ipv6(l3), L4::Udp(Udp { sport, dport: 9 }))
 }
 

@@ -72,7 +72,7 @@ impl Tuple {
     pub(in crate::netfilter) fn of(skb: &Skb) -> Option<Tuple> {
         let (src, dst, protocol) = match skb.l3 {
             L3::Ipv4(h) => (four(h.src), four(h.dst), h.protocol),
-            L3::Ipv6(h) => (h.src.into(), h.dst.into(), h.next_header),
+            L3::Ipv6(h) => (h.src.into(), h.dst.into(), h.protocol()),
             _ => return None,
         };
         let (sport, dport) = match skb.l4 {

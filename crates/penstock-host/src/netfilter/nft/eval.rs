@@ -354,7 +354,11 @@ fn header_field(header: &str, field: &str, skb: &Skb) -> Option<u128> {
         ("ip6", _) if !matches!(skb.l3, L3::Ipv6(_)) => return None,
         ("ip" | "ip6", "saddr") => ip?.src,
         ("ip" | "ip6", "daddr") => ip?.dst,
-        ("ip", "protocol") | ("ip6", "nexthdr") => ip?.protocol.into(),
+        ("ip", "protocol") => ip?.protocol.into(),
+        ("ip6", "nexthdr") => match skb.l3 {
+            L3::Ipv6(h) => h.next_header.into(),
+            _ => return None,
+        },
         ("ip" | "ip6", "dscp") => u128::from(ip?.tos >> 2),
         ("ip" | "ip6", "ecn") => u128::from(ip?.tos & 3),
         ("ip", "ttl") | ("ip6", "hoplimit") => ip?.ttl.into(),
@@ -374,6 +378,23 @@ fn header_field(header: &str, field: &str, skb: &Skb) -> Option<u128> {
             L3::Ipv6(h) => h.flow_label.into(),
             _ => return None,
         },
+        // No packet here has another.
+        ("exthdr", what) => match skb.l3 {
+            L3::Ipv6(h) => u128::from(what == "frag" && h.fragment().is_some()),
+            _ => return None,
+        },
+        ("frag", field) => {
+            let L3::Ipv6(h) = skb.l3 else { return None };
+            let fragment = h.fragment()?;
+            match field {
+                "nexthdr" => fragment.next_header.into(),
+                "frag-off" => u128::from(fragment.offset() / 8),
+                "reserved2" => u128::from(fragment.frag_off >> 1 & 3),
+                "more-fragments" => fragment.more().into(),
+                "id" => fragment.id.into(),
+                _ => 0,
+            }
+        }
         ("tcp", _) => {
             let L4::Tcp(t) = skb.l4 else { return None };
             match field {
@@ -391,7 +412,10 @@ fn header_field(header: &str, field: &str, skb: &Skb) -> Option<u128> {
             match field {
                 "sport" => u.sport.into(),
                 "dport" => u.dport.into(),
-                _ => u128::from(skb.network_len().saturating_sub(20)),
+                _ => match skb.rare().datagram {
+                    Some(whole) => whole.into(),
+                    None => u128::from(skb.len.saturating_sub(skb.headers_before_l4())),
+                },
             }
         }
         ("th", "sport") => ports(skb)?.0.into(),

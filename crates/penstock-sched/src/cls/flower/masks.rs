@@ -202,7 +202,7 @@ impl Dissected<'_> {
         let (l3, l4) = skb.innermost();
         let (protocol, fragment) = match l3 {
             L3::Ipv4(h) => (h.protocol, h.frag_off & 0x3fff != 0),
-            L3::Ipv6(h) => (h.next_header, false),
+            L3::Ipv6(h) => (h.protocol(), h.fragment().is_some()),
             _ => (0, false),
         };
         let (sport, dport) = match l4 {
@@ -305,6 +305,7 @@ impl Dissected<'_> {
             (L3::Ipv4(h), "ip_ttl") => h.ttl.into(),
             // The first bit says that it is a fragment, the second that it is the first one.
             (L3::Ipv4(h), "ip_flags") if self.fragment => 1 | u128::from(h.frag_off & 0x1fff == 0) << 1,
+            (L3::Ipv6(h), "ip_flags") if self.fragment => 1 | u128::from(!h.is_later_fragment()) << 1,
             (L3::Ipv6(h), "ipv6_src") => h.src.to_bits(),
             (L3::Ipv6(h), "ipv6_dst") => h.dst.to_bits(),
             (L3::Ipv6(h), "ip_ttl") => h.hop_limit.into(),

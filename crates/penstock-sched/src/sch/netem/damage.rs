@@ -18,7 +18,7 @@ pub(super) fn strike(skb: &mut Skb, rng: &mut Rng) {
     let (place, bit) = (rng.below(linear) as usize, rng.below(8));
     let transport = match skb.l3 {
         L3::Ipv4(_) => NETWORK + 20,
-        L3::Ipv6(_) => NETWORK + 40,
+        L3::Ipv6(h) => NETWORK + h.header_len() as usize,
         _ => usize::MAX,
     };
     if place < headers {

@@ -43,8 +43,11 @@ impl Key {
                 (u128::from(h.src.to_bits()), u128::from(h.dst.to_bits()), ports(h.protocol, whole), 0)
             }
             L3::Ipv6(h) => {
-                // A flow label stands for the ports.
-                let ports = ports(h.next_header, h.flow_label == 0);
+                // A flow label stands for the ports, and ends the search before a fragment header; behind one ports are not looked at.
+                let ports = match h.flow_label {
+                    0 => ports(h.protocol(), h.fragment().is_none()),
+                    _ => ports(h.next_header, false),
+                };
                 (h.src.to_bits(), h.dst.to_bits(), ports, h.flow_label)
             }
             _ => (0, 0, (0, 0, 0), 0),

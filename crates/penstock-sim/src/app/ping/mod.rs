@@ -233,13 +233,7 @@ impl Ping {
             whole,
         };
         let Err(error) = cx.net.echo_request(host, self.addr, echo, self.flow) else { return };
-        if !four && len > mtu {
-            // The path has become narrower.
-            self.errors += 1;
-            cx.print(&format!(
-                "ping: sendmsg: {error}: IPv6 is not cut into fragments here, write a lower -s\n"
-            ));
-        } else if self.kernel == Kernel::V2_6_35 && !self.quiet {
+        if self.kernel == Kernel::V2_6_35 && !self.quiet {
             cx.print(&format!("ping: sendmsg: {error}\n"));
         }
         // Today's ping tells nobody (`receive_error_msg` finds no error in the queue, and counts one of its own).
@@ -285,7 +279,7 @@ impl Ping {
 
     /// Chooses the source, and refuses what cannot be sent (`ping4_run`, `ping6_run`).
     fn bind(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
-        let (now, old) = (cx.now(), self.kernel == Kernel::V2_6_35);
+        let old = self.kernel == Kernel::V2_6_35;
         let host = &mut cx.net.machines[cx.host as usize].host;
         if self.addr == IpAddr::V4(Ipv4Addr::UNSPECIFIED) {
             self.addr = Ipv4Addr::LOCALHOST.into();
@@ -336,13 +330,6 @@ impl Ping {
             } else {
                 "ping: -t 0 is not simulated over IPv6: write 1 or more\n".to_owned()
             });
-        }
-        let fits = host.mtu_by(self.bound, self.addr, now).map_or(u32::MAX, |mtu| mtu.saturating_sub(48));
-        if !four && self.size > fits && self.size <= 65_527 && self.pmtudisc != Some(PmtuDisc::Do) {
-            return Err(format!(
-                "ping: -s {} is not simulated over IPv6: it is not cut into fragments here; write {fits} or less\n",
-                self.size
-            ));
         }
         Ok(())
     }

@@ -236,7 +236,7 @@ fn tests(text: &str) -> Result<Vec<U32Test>, Fault> {
     }
 }
 
-/// Names that once were matches of patched kernels, and what does their work today.
+/// Names that once were matches of patched kernels, and what does their work today; and headers that no packet has here.
 pub(in crate::iptables::parse) fn replaced(name: &str) -> Option<&'static str> {
     match name {
         "layer7" => Some(
@@ -246,6 +246,10 @@ pub(in crate::iptables::parse) fn replaced(name: &str) -> Option<&'static str> {
         "ipp2p" => Some(
             "ipp2p was a patch for protocols of 2004. Today: mark what is known by port and shape the rest as bulk, \
              or by volume (-m connbytes) and keep the mark with -j CONNMARK",
+        ),
+        "hbh" | "dst" | "rt" | "mh" => Some(
+            "not simulated: no packet here has options, a routing header or one of mobility; of the headers of IPv6 \
+             that of fragments is there (-m frag, -m ipv6header)",
         ),
         _ => None,
     }

@@ -8,6 +8,7 @@ mod ports;
 mod recent;
 mod route;
 pub(super) mod set;
+mod six;
 mod who;
 
 use super::option::{Fault, Opt, ParsedOption, Seen};
@@ -69,7 +70,7 @@ impl<T> Ext<T> {
     }
 }
 
-const TABLES: [&[Ext<Match>]; 9] = [
+const TABLES: [&[Ext<Match>]; 10] = [
     conn::MATCHES,
     data::MATCHES,
     pace::MATCHES,
@@ -78,6 +79,7 @@ const TABLES: [&[Ext<Match>]; 9] = [
     recent::MATCHES,
     route::MATCHES,
     set::MATCHES,
+    six::MATCHES,
     who::MATCHES,
 ];
 

@@ -1,10 +1,12 @@
 //! A router of IPv6, packet by packet against what a real one did (`vectors/stack/six.jsonl`, made by `vectors/stack/six.py`): neighbour discovery,
-//! forwarding, errors, what it sends itself.
+//! forwarding, errors, what it sends itself; and fragments.
+
+mod fragments;
 
 use penstock_host::{Effect, Host, HostCx};
 use penstock_model::{Kernel, Time};
 use penstock_packet::headers::{ETH_HLEN, Quoted};
-use penstock_packet::{Icmp, IcmpBody, Ipv6, L3, L4, Packet, Pool, Skb, Tcp, TcpFlags, Udp};
+use penstock_packet::{Fragment, Icmp, IcmpBody, Ipv6, L3, L4, Packet, Pool, Skb, Tcp, TcpFlags, Udp};
 use serde_json::{Map, Value, json};
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -34,7 +36,7 @@ fn mac(text: &str) -> [u8; 6] {
 fn build(p: &Value) -> Skb {
     let port = |key: &str| number(p, key) as u16;
     let data = number(p, "data") as u32;
-    let (next_header, l4, len) = match p["proto"].as_str() {
+    let (protocol, l4, len) = match p["proto"].as_str() {
         Some("udp") => (17, L4::Udp(Udp { sport: port("sport"), dport: port("dport") }), 8 + data),
         Some("tcp") => {
             let text = p["flags"].as_str().unwrap_or("");
@@ -52,21 +54,56 @@ fn build(p: &Value) -> Skb {
                     let body = IcmpBody::Neighbour { target: addr(p, "target"), mac: own };
                     (Icmp { body, ..Icmp::new(ty, 0, port("flags"), 0) }, 24 + 8 * u32::from(own.is_some()))
                 }
+                2 => {
+                    let body = IcmpBody::About(quoted(&p["about"]));
+                    let info = number(p, "info") as u32;
+                    (Icmp { body, ..Icmp::new(ty, 0, (info >> 16) as u16, info as u16) }, 8 + 48 + 1000)
+                }
                 _ => (Icmp::new(ty, 0, port("id"), port("n")), 8 + data),
             };
             (58, L4::Icmp(icmp), len)
         }
+    };
+    let fragment = p.get("frag").map(|f| Fragment {
+        id: number(f, "id") as u32,
+        frag_off: (number(f, "off") | number(f, "more")) as u16,
+        next_header: protocol,
+    });
+    let (l4, len, datagram) = match p.get("frag") {
+        // Its header stands in the first, where that is long enough.
+        Some(f) => {
+            let (off, cut) = (number(f, "off"), number(f, "len") as u32);
+            let from = (off as u32).min(len);
+            let cut = cut.min(len - from);
+            (if off == 0 && cut >= 8 { l4 } else { L4::None }, 8 + cut, Some(len as u16))
+        }
+        None => (l4, len, None),
     };
     let l3 = Ipv6 {
         src: addr(p, "src"),
         dst: addr(p, "dst"),
         traffic_class: number(p, "tc") as u8,
         flow_label: 0,
-        next_header,
+        next_header: fragment.map_or(protocol, |_| 44),
+        fragment: fragment.unwrap_or(Fragment::NONE),
         hop_limit: number(p, "hl") as u8,
     };
     let to = p["to"].as_str().map_or([0; 6], mac);
-    Skb { eth: (mac("02:00:00:00:00:99"), to), ..Skb::new(ETH_HLEN + 40 + len, L3::Ipv6(l3), l4) }
+    let mut skb =
+        Skb { eth: (mac("02:00:00:00:00:99"), to), ..Skb::new(ETH_HLEN + 40 + len, L3::Ipv6(l3), l4) };
+    if datagram.is_some() && !matches!(l4, L4::None) {
+        skb.rare_mut().datagram = datagram;
+    }
+    skb
+}
+
+fn quoted(q: &Value) -> Quoted {
+    let of = |key: &str| IpAddr::V6(addr(q, key));
+    let (sport, dport) = (number(q, "sport") as u16, number(q, "dport") as u16);
+    Quoted { src: of("src"), dst: of("dst"), protocol: 17, fragment: None, sport, dport }
+}
+fn fragment(f: &Fragment) -> Value {
+    json!({ "off": f.offset(), "more": u8::from(f.more()), "id": f.id })
 }
 
 fn name(protocol: u8) -> String {
@@ -86,7 +123,12 @@ fn describe(skb: &Skb) -> Value {
     let L3::Ipv6(h) = skb.l3 else { panic!("not IPv6: {skb:?}") };
     let mut p = Map::new();
     let mut put = |key: &str, value: Value| p.insert(key.to_owned(), value);
-    put("proto", json!(name(h.next_header)));
+    put("proto", json!(name(h.protocol())));
+    if let Some(f) = h.fragment() {
+        put("frag", fragment(f));
+    } else if skb.tc.damaged {
+        put("bad", json!(1));
+    }
     put("src", json!(h.src.to_string()));
     put("dst", json!(h.dst.to_string()));
     put("hl", json!(h.hop_limit));
@@ -132,7 +174,10 @@ fn describe(skb: &Skb) -> Value {
 fn about(q: &Quoted) -> Value {
     let of = |a: IpAddr| a.to_string();
     let mut about = json!({ "proto": name(q.protocol), "src": of(q.src), "dst": of(q.dst) });
-    if matches!(q.protocol, 6 | 17) {
+    if let Some(f) = q.fragment {
+        about["frag"] = fragment(&f);
+    }
+    if matches!(q.protocol, 6 | 17) && q.fragment.is_none_or(|f| f.offset() == 0) {
         (about["sport"], about["dport"]) = (json!(q.sport), json!(q.dport));
     }
     about
@@ -144,6 +189,8 @@ struct Case {
     now: Time,
     /// Frames that left since it was last emptied, and by which device.
     out: Vec<(String, Skb)>,
+    /// Its sockets let datagrams be cut (else `IPV6_DONTFRAG`).
+    cuts: bool,
 }
 
 impl Case {
@@ -157,7 +204,7 @@ impl Case {
             let done = host.exec(line, Time::ZERO);
             assert_eq!(done.status, 0, "{line}: {}", done.stderr);
         }
-        Case { host, pool: Pool::new(), now: Time::ZERO, out: Vec::new() }
+        Case { host, pool: Pool::new(), now: Time::ZERO, out: Vec::new(), cuts: false }
     }
     fn with<R>(&mut self, f: impl FnOnce(&mut Host, &mut HostCx<'_>) -> R) -> R {
         let mut out = Vec::new();
@@ -217,23 +264,30 @@ impl Case {
     }
 
     /// Plays it; answers how many packets went out as recorded.
-    fn play(mut self, steps: &[Value]) -> Result<usize, String> {
+    fn play(&mut self, steps: &[Value]) -> Result<usize, String> {
         let mut packets = 0;
         let none = Vec::new();
         let begin = Time::from_ns(steps.first().map_or(0, |s| number(s, "at")) as i64 * 1_000_000);
         self.run_until(begin);
         self.out.clear();
         for (n, step) in steps.iter().enumerate() {
-            let skb = build(&step["packet"]);
+            let packet = &step["packet"];
+            let skb = if packet.is_object() { build(packet) } else { build(&json!({ "proto": "udp" })) };
             if step["send"] == true {
-                let errno = self.with(|h, cx| h.send(Box::new(skb), cx)).err().map_or(0, |e| e.errno);
+                //= linux v6.12 net/ipv6/ip6_output.c __ip6_append_data
+                let L3::Ipv6(h) = skb.l3 else { panic!("not IPv6") };
+                let most = self.host.mtu_towards6(h.dst, self.now).unwrap_or(u32::MAX);
+                let errno = match !self.cuts && skb.network_len() > most {
+                    true => 90,
+                    false => self.with(|h, cx| h.send(Box::new(skb), cx)).err().map_or(0, |e| e.errno),
+                };
                 if json!(errno) != step["errno"] {
                     return Err(format!(
                         "step {n}: linux {}, ours {errno}: {}",
                         step["errno"], step["packet"]
                     ));
                 }
-            } else {
+            } else if step["in"].is_string() {
                 let ifindex = self.host.ifindex(step["in"].as_str().unwrap_or("")).expect("a device");
                 let mtu = self.host.device(ifindex).expect("a device").mtu;
                 // A veth takes no frame that is longer than its MTU, a header and a tag.
@@ -246,9 +300,9 @@ impl Case {
             let until = next.map_or(number(step, "at") + 200, |s| number(s, "at"));
             self.run_until(Time::from_ns(until as i64 * 1_000_000));
             let late = next.and_then(|s| s["before"].as_array()).unwrap_or(&none);
-            let theirs: Vec<&Value> = step["out"].as_array().unwrap_or(&none).iter().chain(late).collect();
-            let ours = self.collect();
-            let (theirs, ours) = (compared(theirs), compared(ours.iter().collect()));
+            let theirs = step["out"].as_array().unwrap_or(&none).iter().chain(late);
+            let (theirs, ours) = (named(theirs.cloned().collect()), named(self.collect()));
+            let (theirs, ours) = (compared(theirs.iter().collect()), compared(ours.iter().collect()));
             if theirs != ours {
                 let said =
                     format!("after {}\n  linux {}\n  ours  {}", step["packet"], json!(theirs), json!(ours));
@@ -265,7 +319,26 @@ impl Case {
 fn compared(mut frames: Vec<&Value>) -> Vec<&Value> {
     frames
         .retain(|f| f[1]["type"] != 135 || f[1]["dst"].as_str().is_some_and(|dst| dst.starts_with("ff02:")));
-    frames.sort_by_key(|f| DEVICES.iter().position(|dev| f[0] == *dev));
+    // Of two whose time is over in one tick either is told of first.
+    let late = |f: &Value| {
+        let timeout = f[1]["type"] == 3 && f[1]["code"] == 1;
+        if timeout { f[1]["about"].to_string() } else { String::new() }
+    };
+    frames.sort_by_key(|f| (DEVICES.iter().position(|dev| f[0] == *dev), late(f)));
+    frames
+}
+
+/// Frames whose identifications the router chose have them by number, in the order they come in.
+fn named(mut frames: Vec<Value>) -> Vec<Value> {
+    let mut seen: Vec<u64> = Vec::new();
+    for frame in &mut frames {
+        let Some(id) = frame[1]["frag"]["id"].as_u64().filter(|&id| id >= 1000) else { continue };
+        let at = seen.iter().position(|&known| known == id).unwrap_or_else(|| {
+            seen.push(id);
+            seen.len() - 1
+        });
+        frame[1]["frag"]["id"] = json!(format!("own {at}"));
+    }
     frames
 }
 

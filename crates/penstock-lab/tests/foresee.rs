@@ -119,7 +119,7 @@ fn datagrams_that_ipv6_cuts_come_whole() {
         let fragments = cut.fragments.unwrap_or(0);
         // iperf3 begins with a datagram of 4 bytes.
         let whole = fragments / pieces;
-        assert!(fragments % pieces == 0 && whole > 5 && whole + 1 >= cut.sent_packets, "{cut:?}");
+        assert!(fragments.is_multiple_of(pieces) && whole > 5 && whole + 1 >= cut.sent_packets, "{cut:?}");
         // The last one is on its way when the run ends.
         let arrived = cut.received_packets + cut.in_flight_packets.unwrap_or(0);
         assert_eq!((arrived, cut.lost_packets), (cut.sent_packets, 0), "{cut:?}");

@@ -80,7 +80,7 @@ pub struct LinkView {
     pub qlen: u32,
     /// Whether it is `lo`.
     pub loopback: bool,
-    /// What it is on (`link/…`): `ether`, `loopback`, `ipip`, `gre`, `sit`, `none`.
+    /// What it is on (`link/…`): `ether`, `loopback`, `ipip`, `gre`, `sit`, `none`, `void`.
     pub link_type: &'static str,
     /// Hardware address.
     pub mac: [u8; 6],
@@ -243,7 +243,7 @@ fn brief(out: &mut Out, l: &LinkView, filter: &LinkFilter, wanted: &[&AddressVie
     } else {
         let mac = match l.ends {
             Some((local, _)) => local.to_string(),
-            None if l.link_type == "none" => String::new(),
+            None if matches!(l.link_type, "none" | "void") => String::new(),
             None => mac_text(&l.mac),
         };
         out.string("address", &mac, format_args!("{mac} "));
@@ -291,7 +291,7 @@ fn device(out: &mut Out, l: &LinkView, filter: &LinkFilter, form: Form) {
                 out.json_bool("link_pointtopoint", true);
             }
             out.string("broadcast", &remote, format_args!(" {between} {remote}"));
-        } else if kind != "none" {
+        } else if !matches!(kind, "none" | "void") {
             let brd = if l.loopback { [0; 6] } else { [0xff; 6] };
             let (mac, brd) = (mac_text(&l.mac), mac_text(&brd));
             out.string("address", &mac, format_args!("{mac}"));

@@ -70,7 +70,11 @@ impl Host {
                 allmulti: u32::from(d.flags & ALLMULTI != 0),
                 min_mtu,
                 max_mtu,
-                kind: if d.loopback { String::new() } else { d.class.type_name().to_owned() },
+                kind: if d.loopback || d.teql.is_some() {
+                    String::new()
+                } else {
+                    d.class.type_name().to_owned()
+                },
                 data: d.data.clone(),
                 slave_kind: master.map_or_else(String::new, |m| m.class.type_name().to_owned()),
                 slave_data: master.map_or(LinkData::None, |m| m.data.clone()),

@@ -130,7 +130,7 @@ fn what_is_not_simulated_is_refused_by_name() {
     let host = "duration = \"20ms\"\n[host.a]\neth0 = \"10.0.0.1/24\"\n";
     let mac_push = "setup = [\"tc qdisc add dev eth0 root handle 1: prio\", \
                     \"tc filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.0.0.2 flowid 1:1 action mpls mac_push label 20\"]\n";
-    let later = "[[app]]\non = \"a\"\nrun = \"tc qdisc add XX = \"5ms\"\n";
+    let later = "[[app]]\non = \"a\"\nrun = \"tc qdisc add dev eth0 root atm\"\nat = \"5ms\"\n";
     let sentence = "can be set up and shown here, but what it does to packets is not simulated yet";
     let measured =
         "setup = [\"tc qdisc add dev eth0 root netem delay 10ms 1ms distribution experimental\"]\n";

@@ -446,9 +446,9 @@ impl Model {
         // mq and its like show the sum of what those in the queues show.
         let sums = matches!(self.kind, "mq" | "mqprio");
         let hides = sums && (self.grafted.contains("cbq") || self.grafted.contains("multiq"));
-        // taprio counts packets as queued that a queue has refused.
+        // taprio counts packets as queued that a queue has refused; teql counts none as they come, and no bytes.
         let drifts = hides
-            || self.kind == "taprio"
+            || matches!(self.kind, "taprio" | "teql0")
             || self.grafted.contains("skbprio")
             || self.grafted.contains("hhf");
         if self.kernel() >= Kernel::V6_12 && !matches!(self.kind, "cbq" | "multiq") && !drifts {
@@ -542,6 +542,8 @@ fn queues_at_once(spec: &sch::KindSpec) -> bool {
         && spec.id != "etf"
         // A reset ends taprio's schedule, and nobody can peek.
         && spec.id != "taprio"
+        // Nobody can peek at teql's either.
+        && spec.id != "teql0"
         && (spec.traits.queue != Holds::Nothing || spec.id == "noqueue")
 }
 

@@ -402,6 +402,10 @@ mod tests {
                 for step in r.steps.iter().filter(|s| !s.command.starts_with("tc ")) {
                     second.exec(&step.command, Time::ZERO);
                 }
+                if first.ifindex("teql0").is_some() {
+                    // A device that the first command with its qdisc has brought.
+                    second.exec("modprobe sch_teql", Time::ZERO);
+                }
                 for words in &rebuilt.commands {
                     second.command(words, &mut penstock_host::NoFiles, Time::ZERO);
                 }

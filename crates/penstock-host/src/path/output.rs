@@ -144,7 +144,7 @@ impl Host {
         let other = || self.source_elsewhere(hop.oif);
         out.address_towards(hop.next).or_else(other).unwrap_or(Ipv4Addr::UNSPECIFIED)
     }
-    /// The source address this machine speaks to `dst` with; `None` where there is no route.
+    /// The source address of what this machine sends to `dst`; `None` where there is no route.
     pub fn source_towards(&mut self, dst: Ipv4Addr) -> Option<Ipv4Addr> {
         let hop = self.route_output(Key::to(dst));
         let usable = matches!(hop.kind, Some(RouteKind::Unicast | RouteKind::Local | RouteKind::Broadcast));

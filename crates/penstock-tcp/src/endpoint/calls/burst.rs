@@ -1,4 +1,4 @@
-//! Bursts: how many segments make one packet, when sending is put off for more, and what of a buffer is sent again together.
+//! Bursts: how many segments one packet has, when TCP waits for more before it sends, and which segments are sent again as one packet.
 //!
 //! Follows: linux v6.12 net/ipv4/tcp_output.c `tcp_write_xmit`, `tcp_tso_autosize`, `tcp_tso_should_defer`, `tcp_mss_split_point`,
 //! `tcp_xmit_retransmit_queue`.

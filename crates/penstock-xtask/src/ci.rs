@@ -149,15 +149,15 @@ pub fn run(args: &Args) -> Result<()> {
         return gate.end();
     }
     supply(&mut gate, cargo)?;
-    gate.tests(cargo, false)?;
-    examples(&mut gate)?;
-    kernels(&mut gate);
     gate.step(
         "docs",
         cargo,
         &["doc", "--workspace", "--no-deps", "--quiet"],
         &[("RUSTDOCFLAGS", "-D warnings")],
     )?;
+    gate.tests(cargo, false)?;
+    examples(&mut gate)?;
+    kernels(&mut gate);
     wasm(&mut gate, cargo)?;
     match python::kit() {
         Ok(kit) => {

@@ -17,7 +17,7 @@ impl Host {
     /// Sends an IP packet made on this machine.
     ///
     /// The caller sets `len` (with the Ethernet header: 14 + 20 + transport header + payload, up to 65,549),
-    /// `priority` ([`rt_tos2priority`] of a socket's ToS, or `SO_PRIORITY`), and the headers; a source of 0.0.0.0 is
+    /// `priority` ([`rt_tos2priority`](super::rt_tos2priority) of a socket's ToS, or `SO_PRIORITY`), and the headers; a source of 0.0.0.0 is
     /// chosen by the route, a ttl of 0 is the route's `hoplimit` or `ip_default_ttl`, an identification of 0 without DF is numbered here.
     /// `iif` is the device that the packet's socket is bound to, 0 for none; of IPv6, the device for a destination that means something on one link only.
     /// Hardware addresses are filled in here. Packets over the device's MTU are cut into fragments.

@@ -11,6 +11,7 @@ impl Host {
             device.tree.packets(see);
         }
         self.teql_packets().for_each(|packet| see(packet));
+        self.wireguard_packets().for_each(|packet| see(packet));
         self.neigh.iter().flat_map(|neigh| &neigh.queue).for_each(|packet| see(packet));
         self.frags.packets().for_each(|packet| see(packet));
         let six = self.six.frags.packets().chain(self.six.tracked_frags.packets());

@@ -11,6 +11,7 @@ use crate::macvlan::Macvlan;
 use crate::route::Prefix;
 use crate::six::{Address6, Device6};
 use crate::teql::Teql;
+use crate::wireguard::WireGuard;
 use crate::tunnel::vxlan::Vxlan;
 use crate::tunnel::{Errors, Tunnel};
 use crate::vlan::Vlan;
@@ -189,6 +190,8 @@ pub struct NetDevice {
     pub(crate) macvlans: Option<Box<crate::macvlan::Port>>,
     /// Its slaves, where it is a bond.
     pub(crate) bond: Option<Box<Bond>>,
+    /// What a WireGuard device is besides.
+    pub(crate) wireguard: Option<Box<WireGuard>>,
     /// What `teql0` is besides.
     pub(crate) teql: Option<Box<Teql>>,
     /// What it knows, where it is a bridge.
@@ -295,6 +298,7 @@ impl NetDevice {
             vlan: None,
             macvlan: None,
             macvlans: None,
+            wireguard: (class.kind == "wireguard").then(Box::default),
             teql: (class.kind == "teql").then(Box::default),
             bond: (class.kind == "bond").then(|| Box::new(Bond::new())),
             bridge: (class.kind == "bridge").then(|| Box::new(Bridge::new(kernel))),

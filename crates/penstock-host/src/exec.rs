@@ -17,6 +17,7 @@ mod objects;
 mod programs;
 mod settings;
 mod tc;
+mod wg;
 pub(crate) mod vlantools;
 
 pub use controls::followed_parameters;

@@ -54,6 +54,7 @@ mod tunnel;
 mod veth;
 mod vlan;
 mod vrf;
+mod wireguard;
 mod within;
 
 pub use condition::Conditioned;
@@ -167,6 +168,8 @@ pub(crate) enum Timer {
     Cardless(u32),
     /// A bond looks at its slaves, or tells those around of its address.
     Bond(u32),
+    /// A WireGuard device has something to send, or a timer of one of its peers goes off.
+    WireGuard(u32),
 }
 
 /// Settings under `/proc/sys`.
@@ -306,6 +309,8 @@ pub struct Host {
     pub(crate) auto_handle: u32,
     /// The id that a program of BPF was given last.
     pub(crate) bpf_programs: u32,
+    /// How many keys `wg` has made.
+    pub(crate) wg_keys: u32,
 }
 
 impl Host {
@@ -368,6 +373,7 @@ impl Host {
             pending: Vec::new(),
             auto_handle: 0,
             bpf_programs: 0,
+            wg_keys: 0,
             ip_id: 0,
             teql: None,
             offloads: false,

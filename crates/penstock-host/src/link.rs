@@ -54,7 +54,7 @@ impl Class {
     }
     /// Whether what is sent by it goes out within other packets.
     pub fn is_tunnel(&self) -> bool {
-        matches!(self.kind, "ipip" | "sit" | "gre" | "gretap" | "vxlan")
+        matches!(self.kind, "ipip" | "sit" | "gre" | "gretap" | "vxlan" | "wireguard")
     }
     /// `dev->hard_header_len`, bytes.
     pub fn header_len(&self) -> u32 {
@@ -115,6 +115,14 @@ pub static CLASSES: &[Class] = &[
     // A teql0 has no header of its own, and neither address nor flags but what its slaves have.
     Class { tx_queue_len: 100, tso_max_size: 65_536, link_type: "void", ..class("teql", false, NOARP) },
     class("vxlan", true, BROADCAST | MULTICAST),
+    Class {
+        mtu: 1420,
+        min_mtu: 0,
+        max_mtu: 2_147_483_552,
+        tso_max_size: 65_536,
+        link_type: "none",
+        ..class("wireguard", true, POINTOPOINT | NOARP)
+    },
     tunnel("gre", 1476, 68, 65_511),
     Class { mtu: 1462, max_mtu: 0, tso_max_size: 65_536, ..class("gretap", false, BROADCAST | MULTICAST) },
     tunnel("ipip", 1480, 68, 65_515),
@@ -220,6 +228,9 @@ impl Host {
                 "{name}: a vxlan with \"{asked}\" can be set up and shown here, but frames do not meet it yet: leave it out"
             ));
         }
+        if device.wireguard.is_some() {
+            return None;
+        }
         match &device.tunnel {
             None => Some(format!(
                 "{name}: a {kind} that was moved to another network namespace carries no packets here: make it there"
@@ -324,6 +335,9 @@ impl Host {
         if up && device.teql.is_some() {
             self.teql_opens()?;
         }
+        if self.devices.get(ifindex).is_some_and(|d| d.wireguard.is_some()) {
+            self.wireguard_up(ifindex, up, now)?;
+        }
         let Some(device) = self.devices.get(ifindex) else { return Ok(()) };
         if up && device.class.kind == "vlan" && self.lower_of(device).is_none_or(|lower| !lower.up) {
             return Err(KernelError::errno(ENETDOWN));
@@ -383,6 +397,7 @@ impl Host {
         self.six_down(ifindex);
         self.neigh_flush(ifindex);
         self.unbind_tunnel(ifindex);
+        self.unbind_wireguard(ifindex);
         let device = self.devices.remove(ifindex);
         if let Some(device) = &device {
             self.acts.device_gone(&device.name);

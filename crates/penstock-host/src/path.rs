@@ -2,7 +2,7 @@
 //!
 //! Follows: linux v6.12 `net/ipv4/ip_input.c`, `ip_forward.c`, `ip_output.c`, `net/core/dev.c`
 //! `__dev_queue_xmit`; the order of hooks is `netfilter`'s.
-//! Differs: no IP options, no source routes, no redirects. `accept_local` and `src_valid_mark` are 0.
+//! Differs: no IP options, no source routes, no redirects. `accept_local` is 0.
 
 mod output;
 
@@ -269,7 +269,8 @@ impl Host {
             return true;
         }
         let ports = Ports::of(packet).turned();
-        let back = Key { src: h.dst, tos: h.tos & 0x1c, iif: hop.oif, l3mdev, ports, ..Key::to(h.src) };
+        let mark = if self.conf_max(iif, "src_valid_mark") > 0 { packet.mark } else { 0 };
+        let back = Key { src: h.dst, tos: h.tos & 0x1c, mark, iif: hop.oif, l3mdev, ports, ..Key::to(h.src) };
         match self.fib.search_route(&back) {
             Ok(Some(back)) if back.kind == RouteKind::Unicast => {
                 back.uses(iif) || filter != 1 && !device.addresses.is_empty()
@@ -380,6 +381,7 @@ impl Host {
                 Timer::Fragments(id) => self.fragments_expired(id, cx),
                 Timer::Fragments6(by, id) => self.fragments6_expired(by, id, cx),
                 Timer::Bond(ifindex) => self.bond_timer_fired(ifindex, cx),
+                Timer::WireGuard(ifindex) => self.wireguard_timer_fired(ifindex, cx),
                 Timer::Cardless(ifindex) => self.run_cardless(ifindex, cx),
             }
         }

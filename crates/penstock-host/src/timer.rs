@@ -53,12 +53,23 @@ impl Timers {
 /// The tick at `now`: jiffies since the start of the run.
 #[inline]
 pub(crate) fn jiffies(kernel: Kernel, now: Time) -> i64 {
-    now.as_ns().div_euclid(1_000_000_000 / i64::from(kernel.hz()))
+    ticks(kernel.hz(), now)
+}
+
+/// The same of a machine whose clock ticks `hz` times a second.
+#[inline]
+pub(crate) fn ticks(hz: u32, now: Time) -> i64 {
+    now.as_ns().div_euclid(1_000_000_000 / i64::from(hz))
 }
 
 /// When a timer set at `now` for the tick `expires` fires.
 pub(crate) fn fires(kernel: Kernel, now: Time, expires: i64) -> Time {
-    let clk = jiffies(kernel, now);
+    fires_at(kernel, kernel.hz(), now, expires)
+}
+
+/// The same of a machine whose clock ticks `hz` times a second.
+pub(crate) fn fires_at(kernel: Kernel, hz: u32, now: Time, expires: i64) -> Time {
+    let clk = ticks(hz, now);
     let expires = expires.max(clk + 1);
     let tick = match kernel {
         Kernel::V2_6_35 => expires,
@@ -71,7 +82,7 @@ pub(crate) fn fires(kernel: Kernel, now: Time, expires: i64) -> Time {
             ((expires >> shift) + 1) << shift
         }
     };
-    Time::from_ns(tick.saturating_mul(1_000_000_000 / i64::from(kernel.hz())))
+    Time::from_ns(tick.saturating_mul(1_000_000_000 / i64::from(hz)))
 }
 
 #[cfg(test)]

@@ -17,3 +17,4 @@ pub mod sysctl;
 pub mod tc;
 pub mod token;
 pub mod toml;
+pub mod wg;

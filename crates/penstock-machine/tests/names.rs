@@ -335,7 +335,7 @@ fn devices_without_packets_are_refused() {
             "gw vx0: a vxlan with \"external\" can be set up",
         ),
         // These no command makes at all.
-        ("ip link add wg0 type wireguard", "ip link add … type wireguard: not simulated"),
+        ("ip link add x0 type xfrm dev enp3s0 if_id 7", "ip link add … type xfrm: not simulated"),
         ("ip link add g6 type ip6gre remote fd00::9", "ip link add … type ip6gre: not simulated"),
         ("ip link add gre1 type gre external", "are not known here"),
     ] {

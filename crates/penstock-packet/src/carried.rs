@@ -22,6 +22,69 @@ pub enum Shim {
         /// VXLAN network identifier, 24 bits.
         vni: u32,
     },
+    /// A message of WireGuard, behind UDP. What is within is not to be read.
+    WireGuard(WireGuard),
+}
+
+/// A message of WireGuard.
+//= linux v6.12 drivers/net/wireguard/messages.h
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WireGuard {
+    /// `message_handshake_initiation`: 148 bytes.
+    Initiation {
+        /// The index that the answer is to name.
+        sender: u32,
+        /// The public key of its sender, which only the other end can read, and that of the other end.
+        keys: [[u8; 32]; 2],
+        /// When it was sent (TAI64N), ns.
+        timestamp: u64,
+    },
+    /// `message_handshake_response`: 92 bytes.
+    Response {
+        /// The index that packets are to name.
+        sender: u32,
+        /// The index of the initiation.
+        receiver: u32,
+        /// What only those can make who know the keys of both ends: a hash of these.
+        proof: u64,
+    },
+    /// `message_data`: 16 bytes, the packet, its padding, a tag of 16 bytes. Without a packet it is a keepalive.
+    Data {
+        /// The index of the session at the other end.
+        receiver: u32,
+        /// Its number.
+        counter: u64,
+        /// Padding behind the packet, bytes.
+        pad: u8,
+    },
+}
+
+impl WireGuard {
+    /// Bytes of it beside the packet within.
+    pub const fn len(self) -> u32 {
+        match self {
+            WireGuard::Initiation { .. } => 148,
+            WireGuard::Response { .. } => 92,
+            WireGuard::Data { pad, .. } => 32 + pad as u32,
+        }
+    }
+    /// Whether it takes none: never.
+    pub const fn is_empty(self) -> bool {
+        false
+    }
+    /// The words at its beginning, which anybody can read.
+    pub const fn head(self) -> [u32; 4] {
+        match self {
+            WireGuard::Initiation { sender, .. } => [0x0100_0000, sender.swap_bytes(), 0, 0],
+            WireGuard::Response { sender, receiver, .. } => {
+                [0x0200_0000, sender.swap_bytes(), receiver.swap_bytes(), 0]
+            }
+            WireGuard::Data { receiver, counter, .. } => {
+                let words = counter.swap_bytes();
+                [0x0400_0000, receiver.swap_bytes(), (words >> 32) as u32, words as u32]
+            }
+        }
+    }
 }
 
 impl Shim {
@@ -33,6 +96,7 @@ impl Shim {
                 4 + 4 * (csum as u32 + key.is_some() as u32 + seq.is_some() as u32)
             }
             Shim::Vxlan { .. } => 8,
+            Shim::WireGuard(message) => message.len(),
         }
     }
     /// Whether there is none.

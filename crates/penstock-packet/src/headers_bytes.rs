@@ -127,6 +127,11 @@ fn tunnelled(w: &mut Writer<'_>, c: &Carried) {
             w.u32(0x0800_0000);
             w.u32(vni << 8);
         }
+        // The rest is encrypted.
+        Shim::WireGuard(message) => {
+            message.head().into_iter().for_each(|word| w.u32(word));
+            return;
+        }
     }
     if let Some((from, to)) = c.eth {
         w.bytes(&to);
@@ -265,6 +270,7 @@ fn read_tunnelled(c: &mut Carried, bytes: &[u8], at: usize) {
             }
         }
         Shim::Vxlan { vni } => *vni = four(at + 4) >> 8,
+        Shim::WireGuard(_) => return,
     }
     let mut at = at + c.shim.len() as usize;
     if let Some((from, to)) = &mut c.eth {

@@ -15,7 +15,7 @@ pub mod skb;
 mod tunnel;
 mod wrap;
 
-pub use carried::{Carried, Shim};
+pub use carried::{Carried, Shim, WireGuard};
 pub use gso::{Cutter, Gso, Segment};
 pub use headers::{Arp, Fragment, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
 pub use pool::{Extras, Pool};

@@ -285,7 +285,7 @@ impl Ledger {
         }
     }
     /// Whoever delays packets as a line does takes them off their socket's memory, which a line would not hold (`skb_orphan_partial`).
-    pub(crate) fn orphan(&mut self, skb: &mut Skb) {
+    pub fn orphan(&mut self, skb: &mut Skb) {
         if skb.iif <= LOOPBACK && skb.flow != 0 && skb.tc.role.set_orphan() {
             let (len, header_len, l4) = skb.as_sent();
             self.orphans.push(Orphan { flow: skb.flow, len, header_len, l4: *l4, more: 0 });

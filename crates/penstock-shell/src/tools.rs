@@ -90,7 +90,6 @@ pub(crate) const NETWORK: &[(&str, &str)] = &[
     ("traceroute", "ip route get shows the next hop"),
     ("tshark", "capture = true at a device writes what goes by"),
     ("vdpa", "leave it out"),
-    ("wg", "a tunnel of ip link add … type ipip has an overhead too"),
     ("wg-quick", "a tunnel of ip link add … type ipip has an overhead too"),
 ];
 

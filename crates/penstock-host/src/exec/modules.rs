@@ -10,7 +10,7 @@ use penstock_lang::token::Line;
 use penstock_model::{Kernel, Time};
 
 /// Modules besides those of qdiscs, classifiers, actions and ematches.
-const MODULES: [&str; 65] = [
+const MODULES: [&str; 66] = [
     "8021q",
     "act_bpf",
     "act_connmark",
@@ -74,6 +74,7 @@ const MODULES: [&str; 65] = [
     "veth",
     "vrf",
     "vxlan",
+    "wireguard",
     "x_tables",
     "xt_conntrack",
 ];
@@ -89,7 +90,7 @@ const SIZE: u32 = 16384;
 
 /// Modules of Linux that are not here: of what they do nothing is simulated, or nothing else follows from loading them than from not doing so.
 /// A card's driver is there as the card is.
-const ELSEWHERE: [&str; 91] = [
+const ELSEWHERE: [&str; 90] = [
     "8139cp",
     "8139too",
     "af_key",
@@ -178,7 +179,6 @@ const ELSEWHERE: [&str; 91] = [
     "vhost_net",
     "virtio_net",
     "vmxnet3",
-    "wireguard",
     "xfrm_user",
     "zram",
 ];

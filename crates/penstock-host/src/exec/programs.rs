@@ -126,6 +126,7 @@ pub static PROGRAMS: &[Program] = &[
     }),
     program("uname", Script, "the kernel's name and version", |h, c| h.uname(c.line)),
     program("vconfig", Script, "VLANs, as the package vlan has them", |h, c| h.vconfig(c.line, c.now)),
+    program("wg", Network, "WireGuard devices and their peers", |h, c| h.wg_tool(c)),
 ];
 
 /// The program of this name; folders where programs are may stand before it.

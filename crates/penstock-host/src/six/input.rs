@@ -153,6 +153,10 @@ impl Host {
             self.discard(packet, "ip6_input", "bad-checksum", cx);
             return;
         }
+        if packet.is_noted() && packet.rare().carried.is_some() {
+            let Some(others) = self.tunnel_receive(packet, cx) else { return };
+            packet = others;
+        }
         match packet.l4 {
             L4::Icmp(i) => self.icmp6_receive(packet, i, cx),
             L4::Tcp(_) | L4::Udp(_) => self.deliver(packet, cx),

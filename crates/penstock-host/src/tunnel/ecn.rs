@@ -12,7 +12,7 @@ const ECT_1: u8 = 1;
 const ECT_0: u8 = 2;
 
 /// The type of service of a packet; 0 of what is not IP.
-pub(super) fn dsfield(l3: &L3) -> u8 {
+pub(crate) fn dsfield(l3: &L3) -> u8 {
     match l3 {
         L3::Ipv4(h) => h.tos,
         L3::Ipv6(h) => h.traffic_class,
@@ -21,12 +21,12 @@ pub(super) fn dsfield(l3: &L3) -> u8 {
 }
 
 /// The outer type of service `tos` with the congestion bits that follow from the inner one: a packet that is marked goes as one that may be.
-pub(super) fn encapsulate(tos: u8, inner: u8) -> u8 {
+pub(crate) fn encapsulate(tos: u8, inner: u8) -> u8 {
     tos & !3 | if inner & 3 == CE { ECT_0 } else { inner & 3 }
 }
 
 /// What becomes of the inner bits when the outer ones are off; `None`: the packet is dropped, for its congestion would be lost.
-pub(super) fn decapsulate(outer: u8, inner: u8) -> Option<u8> {
+pub(crate) fn decapsulate(outer: u8, inner: u8) -> Option<u8> {
     match (outer & 3, inner & 3) {
         (CE, 0) => None,
         (_, 0) => Some(0),
@@ -37,7 +37,7 @@ pub(super) fn decapsulate(outer: u8, inner: u8) -> Option<u8> {
 }
 
 /// Sets a packet's congestion bits.
-pub(super) fn set(l3: &mut L3, ecn: u8) {
+pub(crate) fn set(l3: &mut L3, ecn: u8) {
     match l3 {
         L3::Ipv4(h) => h.tos = h.tos & !3 | ecn,
         L3::Ipv6(h) => h.traffic_class = h.traffic_class & !3 | ecn,

@@ -8,7 +8,7 @@
 //! Differs: outer packets are IPv4; a kind makes no device by itself (`tunl0`, `gre0`, `sit0`); a tunnel stays in the network namespace that it was
 //! made in; of a path that is narrower than its device, packets without DF are cut to the device's MTU.
 
-mod ecn;
+pub(crate) mod ecn;
 mod ip;
 mod receive;
 #[cfg(test)]
@@ -112,6 +112,8 @@ type Place = (&'static str, Ipv4Addr, Ipv4Addr, Option<u32>);
 pub(crate) struct Tunnels {
     /// The newest first.
     by_ends: BTreeMap<Place, Vec<u32>>,
+    /// WireGuard devices that are up, by port.
+    pub(crate) wireguards: BTreeMap<u16, u32>,
     /// VXLAN devices by port and identifier.
     by_vni: BTreeMap<(u16, u32), Vec<u32>>,
     /// Largest packets on the ways to other ends, where routers have told of them: bytes, whether that is below what paths may have (then packets
@@ -211,7 +213,7 @@ impl Host {
     }
     /// The way of an outer packet: by the device that the key names, on whose link the destination is taken to be where no route says otherwise.
     //= linux v6.12 net/ipv4/route.c ip_route_output_key_hash_rcu
-    fn route_by(&mut self, key: Key) -> Hop {
+    pub(crate) fn route_by(&mut self, key: Key) -> Hop {
         if key.oif == 0 {
             return self.route_output(key);
         }
@@ -241,6 +243,7 @@ impl Host {
             packet.rare_mut().nest = Default::default();
             match device.class.kind {
                 "vxlan" => self.vxlan_xmit(ifindex, packet, cx),
+                "wireguard" => self.wg_xmit(ifindex, packet, cx),
                 _ => self.ip_tunnel_start(ifindex, packet, cx),
             }
         }
@@ -251,7 +254,7 @@ impl Host {
     }
 
     /// `iptunnel_xmit`: a packet whose outer headers stand goes its way. `carried`: the bytes that count.
-    fn iptunnel_xmit(&mut self, ifindex: u32, packet: Packet, hop: Hop, carried: u32, cx: &mut HostCx<'_>) {
+    pub(crate) fn iptunnel_xmit(&mut self, ifindex: u32, packet: Packet, hop: Hop, carried: u32, cx: &mut HostCx<'_>) {
         if self.depth > TUNNELS_WITHIN {
             self.devices[ifindex].errors.tx += 1;
             self.lost_in_tunnel(ifindex, packet, "recursion", cx);
@@ -302,14 +305,14 @@ impl Host {
         self.answer != Xmit::Drop
     }
     /// A packet is lost in a tunnel's device.
-    fn lost_in_tunnel(&mut self, ifindex: u32, packet: Packet, reason: &'static str, cx: &mut HostCx<'_>) {
+    pub(crate) fn lost_in_tunnel(&mut self, ifindex: u32, packet: Packet, reason: &'static str, cx: &mut HostCx<'_>) {
         if packet.is_noted() {
             self.netfilter.let_go(&packet);
         }
         cx.out.push(Effect::Dropped { packet, ifindex, place: "tunnel", reason });
     }
     /// An outer header.
-    fn outer(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, tos: u8, ttl: u8, whole: bool) -> L3 {
+    pub(crate) fn outer(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, tos: u8, ttl: u8, whole: bool) -> L3 {
         L3::Ipv4(Ipv4 { tos, ttl, frag_off: if whole { IP_DF } else { 0 }, ..Ipv4::new(src, dst, protocol) })
     }
 }

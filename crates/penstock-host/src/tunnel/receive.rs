@@ -14,6 +14,9 @@ impl Host {
     /// A packet for this machine that carries another. `Some`: no tunnel takes it, and it goes on to the sockets.
     #[cold]
     pub(crate) fn tunnel_receive(&mut self, packet: Packet, cx: &mut HostCx<'_>) -> Option<Packet> {
+        if let Some(Shim::WireGuard(_)) = packet.rare().carried.as_deref().map(|c| c.shim) {
+            return self.wireguard_receive(packet, cx);
+        }
         let (L3::Ipv4(h), Some(carried)) = (packet.l3, packet.rare().carried.as_deref()) else {
             return Some(packet);
         };

@@ -84,6 +84,7 @@ fn row(frame: &Skb) -> Option<String> {
         Shim::None => String::new(),
         Shim::Gre { .. } => hex(34, c.shim.len()),
         Shim::Vxlan { .. } => format!("{}/{}", hex(36, 2), hex(42, 8)),
+        Shim::WireGuard(_) => hex(42, 16),
     };
     let (len, proto) = (frame.len, h.protocol);
     let text =

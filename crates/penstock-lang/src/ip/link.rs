@@ -356,6 +356,13 @@ impl Words<'_> {
                 "ipip" | "sit" | "gre" | "gretap" => self.tunnel_words(&kind)?,
                 "vrf" => self.vrf_words()?,
                 "vxlan" => self.vxlan_words()?,
+                // Kinds of which iproute2 knows no words.
+                "dummy" | "ifb" | "wireguard" => {
+                    let word = self.next().unwrap_or_default();
+                    let message =
+                        format!("Garbage instead of arguments \"{word} ...\". Try \"ip link help\".");
+                    return self.fail(1, message, "leave it out");
+                }
                 _ => LinkData::Words(std::iter::from_fn(|| self.next()).collect()),
             };
         }

@@ -27,7 +27,7 @@ const EPROTONOSUPPORT: i32 = 93;
 const UP: u32 = 1;
 
 /// Kinds of Linux that are not here, with what to do instead.
-pub(crate) const ELSEWHERE: [(&str, &str); 28] = [
+pub(crate) const ELSEWHERE: [(&str, &str); 27] = [
     ("amt", TUNNELS),
     ("bareudp", TUNNELS),
     ("batadv", "write the network as links and routes"),
@@ -54,10 +54,9 @@ pub(crate) const ELSEWHERE: [(&str, &str); 28] = [
     ("vti", TUNNELS),
     ("vti6", TUNNELS),
     ("vxcan", "only networks of Ethernet and IP are simulated"),
-    ("wireguard", TUNNELS),
     ("xfrm", TUNNELS),
 ];
-const TUNNELS: &str = "of tunnels ipip, sit, gre, gretap and vxlan carry packets";
+const TUNNELS: &str = "of tunnels ipip, sit, gre, gretap, vxlan and wireguard carry packets";
 
 impl Host {
     pub(super) fn link_request(&mut self, r: &LinkRequest, now: Time) -> Done {

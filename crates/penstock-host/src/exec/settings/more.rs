@@ -246,7 +246,7 @@ pub(super) const MORE_CONF: &[Key] = &[
     ("ignore_routes_with_linkdown", "0", Not(AS_FIRST)),
     ("medium_id", "0", Moot(TAG)),
     ("proxy_arp_pvlan", "0", Not(AS_FIRST)),
-    ("src_valid_mark", "0", Not(AS_FIRST)),
+    ("src_valid_mark", "0", As),
     ("tag", "0", Moot(TAG)),
 ];
 

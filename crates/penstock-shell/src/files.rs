@@ -57,6 +57,7 @@ const FOLDERS: &[&str] = &[
     "/etc/iproute2",
     "/etc/network",
     "/etc/sysctl.d",
+    "/etc/wireguard",
 ];
 
 /// A folder whose name ends with a file mode mask: who lists it tells which mask the script has (`umask`).
@@ -126,6 +127,7 @@ impl MachineFs {
                 own.add_file(format!("{folder}/{tool}"), format!("#!/bin/sh\nexec {tool} \"$@\"\n"), 0o755);
             }
         }
+        own.add_file("/usr/bin/wg-quick", include_str!("scripts/wg-quick"), 0o755);
         own.add_file("/etc/hosts", "127.0.0.1 localhost\n", 0o644);
         own.add_file("/etc/passwd", "root:x:0:0:root:/root:/bin/bash\n", 0o644);
         own.add_file("/etc/group", "root:x:0:\n", 0o644);

@@ -90,7 +90,6 @@ pub(crate) const NETWORK: &[(&str, &str)] = &[
     ("traceroute", "ip route get shows the next hop"),
     ("tshark", "capture = true at a device writes what goes by"),
     ("vdpa", "leave it out"),
-    ("wg-quick", "a tunnel of ip link add … type ipip has an overhead too"),
 ];
 
 /// Programs that carry out a command in a container or on another machine: asked of the machine, refused where it knows none.

@@ -357,7 +357,7 @@ impl Words<'_> {
                 "vrf" => self.vrf_words()?,
                 "vxlan" => self.vxlan_words()?,
                 // Kinds of which iproute2 knows no words.
-                "dummy" | "ifb" | "wireguard" => {
+                "wireguard" => {
                     let word = self.next().unwrap_or_default();
                     let message =
                         format!("Garbage instead of arguments \"{word} ...\". Try \"ip link help\".");

@@ -65,6 +65,78 @@ fn a_folder_is_lent_to_a_script() {
     let _ = std::fs::remove_dir_all(folder);
 }
 
+/// The lines that wg-quick 1.0.20210914 prints for such a file, in their order.
+#[test]
+fn wg_quick_brings_a_device_up_and_down() {
+    let folder = scratch("wg-quick");
+    let script = r#"
+cat > /etc/wireguard/wg0.conf <<'EOF'
+[Interface]
+PrivateKey = 6CfEgs6v9bfsFnxXCR4Rlk2Z0N4L5vcZ0l1M8sC5gXU=
+Address = 10.8.0.2/24, fd08::2/64
+PostUp = iptables -A INPUT -i %i -j ACCEPT; echo up %i
+PostDown = iptables -D INPUT -i %i -j ACCEPT
+[Peer]
+PublicKey = swyyLblxjNna0JyaXXEDtwPsDw4V6tmqhC3Akh3t4zA=
+Endpoint = 198.51.100.2:51820
+AllowedIPs = 0.0.0.0/0, 192.168.0.0/16
+EOF
+ip link add eth0 type dummy
+ip addr add 192.0.2.2/24 dev eth0
+ip link set eth0 mtu 1492 up
+ip route add default via 192.0.2.1
+wg-quick up wg0
+ip rule
+wg show wg0 fwmark
+wg-quick up wg0
+wg-quick down wg0
+ip rule
+iptables -S
+nft list tables
+"#;
+    std::fs::write(folder.join("s.sh"), script).unwrap();
+    let done = penstock(&folder, &["shell", "--host", "state", "s.sh"]);
+    let printed = "\
+[#] ip link add wg0 type wireguard
+[#] wg setconf wg0 /dev/fd/63
+[#] ip -4 address add 10.8.0.2/24 dev wg0
+[#] ip -6 address add fd08::2/64 dev wg0
+[#] ip link set mtu 1412 up dev wg0
+[#] ip -4 route add 192.168.0.0/16 dev wg0
+[#] wg set wg0 fwmark 51820
+[#] ip -4 route add 0.0.0.0/0 dev wg0 table 51820
+[#] ip -4 rule add not fwmark 51820 table 51820
+[#] ip -4 rule add table main suppress_prefixlength 0
+[#] sysctl -q net.ipv4.conf.all.src_valid_mark=1
+[#] nft -f /dev/fd/63
+[#] iptables -A INPUT -i wg0 -j ACCEPT; echo up wg0
+wg-quick: `wg0' already exists
+[#] ip -4 rule delete table 51820
+[#] ip -4 rule delete table main suppress_prefixlength 0
+[#] ip link delete dev wg0
+[#] nft -f /dev/fd/63
+[#] iptables -D INPUT -i wg0 -j ACCEPT
+";
+    assert_eq!(text(&done.stderr), printed);
+    let shown = "\
+up wg0
+0:\tfrom all lookup local
+32764:\tfrom all lookup main suppress_prefixlength 0
+32765:\tnot from all fwmark 0xca6c lookup 51820
+32766:\tfrom all lookup main
+32767:\tfrom all lookup default
+0xca6c
+0:\tfrom all lookup local
+32766:\tfrom all lookup main
+32767:\tfrom all lookup default
+-P INPUT ACCEPT
+-P FORWARD ACCEPT
+-P OUTPUT ACCEPT
+";
+    assert_eq!(text(&done.stdout), shown);
+    let _ = std::fs::remove_dir_all(folder);
+}
+
 #[test]
 fn the_exit_status_is_the_judgement() {
     let folder = scratch("status");

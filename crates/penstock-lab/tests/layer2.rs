@@ -21,6 +21,7 @@ fn the_examples_expectations_are_met() {
         ("vrf", 3),
         ("bond", 2),
         ("teql", 2),
+        ("wireguard", 3),
     ] {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/{name}.toml"));
         let outcome = outcome(&experiment::load(&file).unwrap_or_else(|f| panic!("{}", f[0])));

@@ -81,9 +81,9 @@ PublicKey = swyyLblxjNna0JyaXXEDtwPsDw4V6tmqhC3Akh3t4zA=
 Endpoint = 198.51.100.2:51820
 AllowedIPs = 0.0.0.0/0, 192.168.0.0/16
 EOF
-ip link add eth0 type dummy
-ip addr add 192.0.2.2/24 dev eth0
-ip link set eth0 mtu 1492 up
+ip link add wan0 type dummy
+ip addr add 192.0.2.2/24 dev wan0
+ip link set wan0 mtu 1492 up
 ip route add default via 192.0.2.1
 wg-quick up wg0
 ip rule

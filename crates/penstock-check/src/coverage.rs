@@ -165,11 +165,15 @@ fn unread_of_python(facts: &Facts, given: &BTreeSet<u32>) -> Vec<(u32, &'static 
             end = last;
             continue;
         }
-        let shown = ["print(", "log", "help=", "echo", "raise ", "description", ".info(", ".debug(", "write("];
+        let shown =
+            ["print(", "log", "help=", "echo", "raise ", "description", ".info(", ".debug(", "write("];
         let requests = by_netlink && line.contains(".tc(");
         if requests {
             out.push((number, "requests of pyroute2 are not read"));
-        } else if line.contains('(') && crate::embedded::speaks(line) && !shown.iter().any(|s| line.contains(s)) {
+        } else if line.contains('(')
+            && crate::embedded::speaks(line)
+            && !shown.iter().any(|s| line.contains(s))
+        {
             out.push((number, "it is not known to be carried out"));
         }
     }

@@ -25,8 +25,7 @@ const OTHERS: [&str; 22] = [
     "tcl", "exp", "tf", "hcl", "groovy", "fish",
 ];
 /// Programs of first lines whose languages are not read.
-const PROGRAMS: [&str; 10] =
-    ["perl", "ruby", "php", "node", "lua", "expect", "tclsh", "fish", "csh", "tcsh"];
+const PROGRAMS: [&str; 10] = ["perl", "ruby", "php", "node", "lua", "expect", "tclsh", "fish", "csh", "tcsh"];
 
 /// By the file's name, its first line, and what is in it.
 pub(crate) fn kind(file: &str, text: &str) -> Option<Kind> {
@@ -40,7 +39,9 @@ pub(crate) fn kind(file: &str, text: &str) -> Option<Kind> {
         };
     }
     let suffix = file.rsplit_once('.').map_or("", |s| s.1);
-    if matches!(suffix, "network" | "netdev" | "link") && text.lines().any(|l| l.trim_start().starts_with('[')) {
+    if matches!(suffix, "network" | "netdev" | "link")
+        && text.lines().any(|l| l.trim_start().starts_with('['))
+    {
         return Some(Kind::Networkd);
     }
     if matches!(file, "makefile" | "gnumakefile") || suffix == "mk" {
@@ -118,7 +119,8 @@ fn make(lines: &[&str]) -> Vec<String> {
         match set {
             Some((at, op)) if named(line[..at].trim()) => {
                 let value = line[at + op.len()..].split(" #").next().unwrap_or("").trim();
-                let quote = if value.contains(char::is_whitespace) && !value.contains('"') { "\"" } else { "" };
+                let quote =
+                    if value.contains(char::is_whitespace) && !value.contains('"') { "\"" } else { "" };
                 all[0][n] = shell_of_make(&format!("{}={quote}{value}{quote}", line[..at].trim()));
             }
             _ if line.contains(':') && !line.starts_with(['#', '.', ' ']) => {
@@ -126,7 +128,9 @@ fn make(lines: &[&str]) -> Vec<String> {
                 into = 0;
                 if takes(target) {
                     // Variables are its own too.
-                    all.push(all[0].iter().map(|l| if is_set(l) { l.clone() } else { String::new() }).collect());
+                    all.push(
+                        all[0].iter().map(|l| if is_set(l) { l.clone() } else { String::new() }).collect(),
+                    );
                     into = all.len() - 1;
                 }
             }
@@ -137,9 +141,8 @@ fn make(lines: &[&str]) -> Vec<String> {
 }
 
 fn is_set(line: &str) -> bool {
-    line.split_once('=').is_some_and(|(n, _)| {
-        !n.is_empty() && n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    })
+    line.split_once('=')
+        .is_some_and(|(n, _)| !n.is_empty() && n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
 }
 
 /// `$(NAME)` as `${NAME}`, `$$` as `$`.
@@ -210,12 +213,15 @@ pub(crate) fn speaks(line: &str) -> bool {
     if ["#", "//", "*", "--", ";", "<!--"].iter().any(|c| trimmed.starts_with(c)) {
         return false;
     }
-    let words: Vec<&str> =
-        line.split(|c: char| !(c.is_ascii_alphanumeric() || "_-/.".contains(c))).filter(|w| !w.is_empty() && !matches!(*w, "args" | "arg" | ".arg" | ".args")).collect();
+    let words: Vec<&str> = line
+        .split(|c: char| !(c.is_ascii_alphanumeric() || "_-/.".contains(c)))
+        .filter(|w| !w.is_empty() && !matches!(*w, "args" | "arg" | ".arg" | ".args"))
+        .collect();
     let base = |w: &'_ str| w.rsplit('/').next().unwrap_or(w).to_owned();
     words.windows(3).any(|w| match base(w[0]).as_str() {
         "tc" => {
-            matches!(w[1], "qdisc" | "class" | "filter") && matches!(w[2], "add" | "replace" | "change" | "del")
+            matches!(w[1], "qdisc" | "class" | "filter")
+                && matches!(w[2], "add" | "replace" | "change" | "del")
         }
         "iptables" | "ip6tables" => matches!(w[1], "-A" | "-I") || w[1] == "-t" && w[2] == "mangle",
         _ => false,
@@ -242,7 +248,8 @@ const QUEUES: [&str; 12] = [
 pub(crate) fn unread_sections(text: &str) -> Vec<Missed> {
     let of = text.lines().enumerate().filter(|(_, l)| QUEUES.contains(&l.trim()));
     let why = "settings of systemd-networkd are not read";
-    of.map(|(n, _)| Missed { from: n as u32 + 1, to: n as u32 + 1, commands: 1, why: why.to_owned() }).collect()
+    of.map(|(n, _)| Missed { from: n as u32 + 1, to: n as u32 + 1, commands: 1, why: why.to_owned() })
+        .collect()
 }
 
 /// Lines that speak of a command and stand in none of the scripts that were read.
@@ -250,7 +257,12 @@ pub(crate) fn unread(text: &str, scripts: &[String], why: &str) -> Vec<Missed> {
     let read: Vec<Vec<&str>> = scripts.iter().map(|s| s.lines().collect()).collect();
     let was_read = |n: usize| read.iter().any(|s| s.get(n).is_some_and(|l| !l.trim().is_empty()));
     let missed = text.lines().enumerate().filter(|(n, line)| speaks(line) && !was_read(*n));
-    let one = |(n, _): (usize, &str)| Missed { from: n as u32 + 1, to: n as u32 + 1, commands: 1, why: why.to_owned() };
+    let one = |(n, _): (usize, &str)| Missed {
+        from: n as u32 + 1,
+        to: n as u32 + 1,
+        commands: 1,
+        why: why.to_owned(),
+    };
     missed.map(one).collect()
 }
 
@@ -276,10 +288,7 @@ mod tests {
         check(
             "makefile",
             "DEV ?= eth0\nup:\n\t@tc a $(DEV) $$x\ndown:\n\t-tc b $(DEV)\n",
-            &[
-                &["DEV=eth0", "", "  tc a ${DEV} $x", "", ""],
-                &["DEV=eth0", "", "", "", "  tc b ${DEV}"],
-            ],
+            &[&["DEV=eth0", "", "  tc a ${DEV} $x", "", ""], &["DEV=eth0", "", "", "", "  tc b ${DEV}"]],
         );
     }
 
@@ -293,7 +302,11 @@ mod tests {
 
     #[test]
     fn what_speaks_of_commands() {
-        for line in ["exec(\"tc\", \"qdisc\", \"add\", x)", "  up /sbin/tc class replace y", "system('iptables -t mangle -A')"] {
+        for line in [
+            "exec(\"tc\", \"qdisc\", \"add\", x)",
+            "  up /sbin/tc class replace y",
+            "system('iptables -t mangle -A')",
+        ] {
             assert!(speaks(line), "{line}");
         }
         for line in ["# tc qdisc add", "tc qdisc show", "the tc tool", "etc qdisc add"] {

@@ -212,7 +212,11 @@ impl<'a> Found<'a> {
                 say.reason = say.reason.split(" Called from line").next().unwrap_or("").to_owned();
                 say.reason += &format!(" The command is that of line {begins}.");
                 say.edits.clear();
-                self.place(file.clone(), Place { line, column, len: 0, begins: line, inside: false, varies: false }, say);
+                self.place(
+                    file.clone(),
+                    Place { line, column, len: 0, begins: line, inside: false, varies: false },
+                    say,
+                );
             }
         }
     }
@@ -220,7 +224,8 @@ impl<'a> Found<'a> {
     pub fn at(&mut self, step: usize, word: &str, say: Say) {
         let Some(step) = self.facts.steps.get(step) else { return };
         if step.file != self.facts.name || step.line == 0 {
-            let place = Place { line: step.line, column: 0, len: 0, begins: step.line, inside: false, varies: false };
+            let place =
+                Place { line: step.line, column: 0, len: 0, begins: step.line, inside: false, varies: false };
             return self.place(step.file.clone(), place, say);
         }
         let written = Written::of(self.facts, step);
@@ -288,7 +293,14 @@ impl<'a> Found<'a> {
         if let Some(token) = call.and_then(|c| (0..step.words.len()).find_map(|n| c.token(n))) {
             let text = source.line(token.line);
             let column = text.chars().take_while(|c| c.is_whitespace()).count() as u32 + 1;
-            return Place { line: token.line, column, len: 0, begins: token.line, inside: false, varies: false };
+            return Place {
+                line: token.line,
+                column,
+                len: 0,
+                begins: token.line,
+                inside: false,
+                varies: false,
+            };
         }
         let text = source.line(step.line);
         let column = text.chars().take_while(|c| c.is_whitespace()).count() as u32 + 1;

@@ -308,7 +308,8 @@ fn yaml_of(lines: &[&str], keys: &[&str]) -> String {
             let inside = indent > of || what != Block::Text && indent == of && listed;
             match what {
                 Block::Text if inside => {
-                    let before = out.last_mut().filter(|l| folded && !l.trim().is_empty() && !l.ends_with('\\'));
+                    let before =
+                        out.last_mut().filter(|l| folded && !l.trim().is_empty() && !l.ends_with('\\'));
                     if let Some(before) = before {
                         before.push_str(" \\");
                     }

@@ -175,6 +175,7 @@ impl Watched<'_> {
     /// A command for the namespace that is looked at.
     fn here(&mut self, words: &[String], files: &mut dyn Files) -> Output {
         self.lend(words);
+        self.speed(words);
         let line = Line::of_words(words);
         if words.first().is_some_and(|w| tc::is_tc(w)) {
             let parsed = self.parse(&line, files);
@@ -364,6 +365,19 @@ impl Watched<'_> {
         all
     }
 
+    /// Gives a card that was there a speed, where a share of it is asked for: `rate 50%`.
+    fn speed(&mut self, words: &[String]) {
+        let share = |w: &String| w.strip_suffix('%').is_some_and(|n| n.parse::<f64>().is_ok());
+        let rates = ["rate", "ceil", "peakrate", "maxrate", "bandwidth"];
+        let asks = words.windows(2).any(|w| rates.contains(&w[0].as_str()) && share(&w[1]));
+        if let (true, Some(dev)) =
+            (asks, words.iter().position(|w| w == "dev").and_then(|n| words.get(n + 1)))
+            && self.foreign.contains(dev)
+        {
+            self.on(|host| host.exec(&format!("ethtool -s {dev} speed 1000 duplex full"), Time::ZERO));
+        }
+    }
+
     /// Makes the devices a command names and nobody makes.
     fn lend(&mut self, words: &[String]) {
         // In a namespace of the script's own there is only what it put there.
@@ -388,7 +402,7 @@ impl Watched<'_> {
     fn before(&mut self, command: &Command) {
         let Command::Qdisc { dev: Some(dev), req } = command else { return };
         // Who gives a card's queues to traffic classes has a card with several.
-        let divides = matches!(req.kind.as_deref(), Some("taprio" | "mqprio"));
+        let divides = matches!(req.kind.as_deref(), Some("taprio" | "mqprio" | "multiq"));
         if divides && self.foreign.contains(dev) && !self.makers.keys().any(|k| k.0 == *dev) {
             self.on(|host| host.set_tx_queues(dev, QUEUES));
         }

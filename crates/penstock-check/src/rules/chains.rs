@@ -187,7 +187,12 @@ fn classify(facts: &Facts, found: &mut Found) {
         {
             let say = Say::new(
                 format!("{} has no class {id}", out.name),
-                format!("{} stands on {}; the rule is for what leaves by {}.", id.qdisc(), owner.name, out.name),
+                format!(
+                    "{} stands on {}; the rule is for what leaves by {}.",
+                    id.qdisc(),
+                    owner.name,
+                    out.name
+                ),
                 facts.steps[at].with_word(&out.name, &owner.name),
             );
             found.at(at, &out.name, say);

@@ -257,7 +257,10 @@ fn misspelled_target(step: &Step) -> bool {
         let upper = to.to_uppercase();
         strsim::damerau_levenshtein(known, &upper) <= most
     };
-    step.output.stderr.contains("target") && to.len() > 2 && !KNOWN.contains(&to) && !TARGETS.contains(&to)
+    step.output.stderr.contains("target")
+        && to.len() > 2
+        && !KNOWN.contains(&to)
+        && !TARGETS.contains(&to)
         && KNOWN.iter().any(|k| near(&k))
 }
 
@@ -289,7 +292,9 @@ fn iptables_refuses(facts: &Facts, found: &mut Found) {
         let hushed = facts.source.is_hushed(step.line) && step.has("-N");
         // Another script may have made the sets, unless this one makes some itself.
         let sets = stderr.contains("Set ") && stderr.contains("doesn't exist") && !makes_sets(facts);
-        let missing = stderr.contains("Couldn't load") && !misspelled_target(step) || stderr.contains("not installed") || sets;
+        let missing = stderr.contains("Couldn't load") && !misspelled_target(step)
+            || stderr.contains("not installed")
+            || sets;
         // Users and groups are the machine's.
         let owner = ["--uid-owner", "--gid-owner"].iter().any(|o| {
             let name =

@@ -418,10 +418,10 @@ fn wrong_side(facts: &Facts, found: &mut Found) {
     // Where a connection's mark comes back to packets of the other direction, the mark is theirs too.
     let comes_in = |ruled: &Ruled, dev: &str| {
         let ways = n.ways(ruled);
-        !ways.is_empty()
-            && ways.iter().all(|w| w.1.iter().any(|i| !i.invert && !i.wildcard && i.name == dev))
+        !ways.is_empty() && ways.iter().all(|w| w.1.iter().any(|i| !i.invert && !i.wildcard && i.name == dev))
     };
-    let restores = |r: &&Ruled| matches!(r.rule.target, Target::Edit(Edit::Connmark { op: Connmark::Restore, .. }));
+    let restores =
+        |r: &&Ruled| matches!(r.rule.target, Target::Edit(Edit::Connmark { op: Connmark::Restore, .. }));
     let back: Vec<&Ruled> = n.rules.iter().filter(restores).collect();
     for (ruled, value, devices) in marking(facts).filter(|m| !m.2.is_empty()) {
         let ways = facts.netfilter.ways(ruled);

@@ -95,7 +95,9 @@ fn never(facts: &Facts, found: &mut Found) {
         let unasked = |f: &&Filter| {
             let by_mark = f.kind == "fw" || f.tests.contains_key(&Field::Mark);
             let inner = f.classid.and_then(|c| device.class(c)).is_some_and(|c| !c.children.is_empty());
+            // What names no class goes on to the default, and its actions are done all the same.
             by_mark
+                || f.classid.is_none()
                 || inner
                 || !is_followed(device, f.parent.qdisc())
                 || facts.steps[f.step].guessed.is_some()
@@ -388,7 +390,8 @@ fn network_as_host(facts: &Facts, found: &mut Found) {
                     w.strip_prefix(&neighbour).is_some_and(|r| !r.starts_with('0')) && !w.contains('/')
                 })
             };
-            let counted = facts.steps.iter().filter(|s| s.line == step.line).count() > 1 && facts.steps.iter().any(near);
+            let counted = facts.steps.iter().filter(|s| s.line == step.line).count() > 1
+                && facts.steps.iter().any(near);
             if counted {
                 continue;
             }

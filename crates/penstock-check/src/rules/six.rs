@@ -184,9 +184,10 @@ fn offsets(facts: &Facts, found: &mut Found) {
             continue;
         }
         let step = &facts.steps[filter.step];
-        let mut raw = step.words.windows(5).filter(|w| {
-            w[0] == "match" && matches!(w[1].as_str(), "u8" | "u16" | "u32")
-        });
+        let mut raw = step
+            .words
+            .windows(5)
+            .filter(|w| w[0] == "match" && matches!(w[1].as_str(), "u8" | "u16" | "u32"));
         let place = |w: &[String]| -> Option<u32> {
             let n = step.words.iter().position(|x| std::ptr::eq(x, &w[0]))?;
             (step.words.get(n + 4)? == "at").then(|| step.words.get(n + 5)?.parse().ok())?
@@ -209,7 +210,8 @@ fn offsets(facts: &Facts, found: &mut Found) {
             Some((off, what, instead))
         });
         if let Some((off, what, instead)) = wrong {
-            let reason = format!("At {off} IPv4 has {what}; IPv6 has the middle of the source address there.");
+            let reason =
+                format!("At {off} IPv4 has {what}; IPv6 has the middle of the source address there.");
             let say = Say::new(format!("{what} of IPv6 is not at {off}"), reason, format!("{instead} …"));
             found.at(filter.step, &off.to_string(), say);
         }

@@ -122,7 +122,8 @@ fn other_number(facts: &Facts, found: &mut Found) {
                 qdisc.options.u32("depth").unwrap_or(127),
                 qdisc.options.u32("flows").unwrap_or(127)
             ),
-            _ => "A turn of fq_codel is 256 bytes at least; a full frame is usual, 300 on slow lines.".to_owned(),
+            _ => "A turn of fq_codel is 256 bytes at least; a full frame is usual, 300 on slow lines."
+                .to_owned(),
         };
         let instead = if qdisc.kind == "sfq" { taken } else { 300 };
         let say = Say::new(
@@ -138,7 +139,9 @@ fn fq_turn(facts: &Facts, found: &mut Found) {
     for (device, qdisc, at) in facts.made_of(&["fq"]) {
         let step = &facts.steps[at];
         for name in ["quantum", "initial_quantum"] {
-            let (Some(word), Some(quantum)) = (step.value(&[name]), qdisc.options.u32(name)) else { continue };
+            let (Some(word), Some(quantum)) = (step.value(&[name]), qdisc.options.u32(name)) else {
+                continue;
+            };
             if u64::from(quantum) >= u64::from(device.mtu) {
                 continue;
             }

@@ -11,3 +11,4 @@ shape:
 clean:
 	-tc qdisc del dev $(DEV) root
 # expect: PS101 8
+# expect: PS250 5

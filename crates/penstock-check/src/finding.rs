@@ -114,7 +114,7 @@ pub struct Found<'a> {
     all: BTreeSet<Finding>,
     places: BTreeSet<(&'static str, String, u32, u32)>,
     /// What one call or another gave to a function's command: by code and place, the calls' lines with what is said of each.
-    by_call: BTreeMap<(&'static str, u32, u32), Vec<(Vec<u32>, Place, Say)>>,
+    by_call: BTreeMap<(&'static str, u32, u32), Vec<OfCall>>,
     /// How often a line's commands were carried out.
     times: BTreeMap<(&'a str, u32), u32>,
 }
@@ -170,6 +170,9 @@ struct Place {
     /// Whether it is a word of a function's body that has more in it than letters.
     varies: bool,
 }
+
+/// The lines of a command's calls, the nearest first, with what is said of it.
+type OfCall = (Vec<u32>, Place, Say);
 
 impl<'a> Found<'a> {
     /// Nothing yet.

@@ -261,7 +261,7 @@ fn misspelled_target(step: &Step) -> bool {
         && to.len() > 2
         && !KNOWN.contains(&to)
         && !TARGETS.contains(&to)
-        && KNOWN.iter().any(|k| near(&k))
+        && KNOWN.iter().any(near)
 }
 
 /// Whether a rule's own options are refused for such a target.

@@ -74,6 +74,11 @@ impl Coverage {
             };
             all.miss(line, line, why.to_owned());
         }
+        for (line, why) in unread_of_python(facts, &given) {
+            all.commands += 1;
+            all.miss(line, line, why.to_owned());
+        }
+        all.missed.sort_by_key(|m| m.from);
         all
     }
 
@@ -137,4 +142,40 @@ impl Coverage {
             "not_simulated": self.unknown.iter().chain(&self.parts).map(unknown).collect::<Vec<_>>(),
         })
     }
+}
+
+/// Lines of Python that give a network command in a way that is not followed.
+fn unread_of_python(facts: &Facts, given: &BTreeSet<u32>) -> Vec<(u32, &'static str)> {
+    let mut out = Vec::new();
+    let lines = &facts.source.lines;
+    let by_netlink = lines.iter().any(|l| l.contains("pyroute2"));
+    let mut within = false;
+    let mut end = 0;
+    for (n, line) in lines.iter().enumerate() {
+        let number = n as u32 + 1;
+        let quotes = line.matches("\"\"\"").count() + line.matches("'''").count();
+        let inside = within || quotes > 0;
+        within ^= quotes % 2 == 1;
+        if inside || number <= end {
+            continue;
+        }
+        let last = facts.source.end_of(number);
+        let seen = (number..=last).any(|l| given.contains(&l) || facts.left_out.contains(&l));
+        if seen {
+            end = last;
+            continue;
+        }
+        let shown =
+            ["print(", "log", "help=", "echo", "raise ", "description", ".info(", ".debug(", "write("];
+        let requests = by_netlink && line.contains(".tc(");
+        if requests {
+            out.push((number, "requests of pyroute2 are not read"));
+        } else if line.contains('(')
+            && crate::embedded::speaks(line)
+            && !shown.iter().any(|s| line.contains(s))
+        {
+            out.push((number, "it is not known to be carried out"));
+        }
+    }
+    out
 }

@@ -34,14 +34,27 @@ pub(crate) struct Variant<'a> {
 /// Runs a script as often as is needed.
 pub(crate) fn explore(script: &Script, settings: &Settings) -> Explored {
     let source = Source::new(&script.text);
-    let runnable = source.runnable();
     let python = source.form == Form::Python;
+    let runnable = match python || !script.args.is_empty() {
+        true => source.runnable(),
+        false => given(&source.runnable(), &options(&source), symbol(&script.text)),
+    };
     let syntax = if python { Syntax::default() } else { Syntax::of(&runnable) };
     let symbol = symbol(&script.text);
     let sources_unknown = syntax.sourced.iter().any(|f| !script.files.iter().any(|(path, _)| path == f));
     let mut env = script.env.clone();
     if sources_unknown {
         env.extend(unset(&syntax, script, symbol));
+    }
+    if !python {
+        let given = |name: &String| script.env.iter().any(|e| e.0 == *name);
+        let programs = crate::syntax::absent(&runnable).into_iter().filter(|n| !given(&n.0));
+        env.retain(|e| !crate::syntax::absent(&runnable).iter().any(|a| a.0 == e.0) || given(&e.0));
+        env.extend(programs.map(|(name, program)| (name, program.to_owned())));
+    }
+    if script.args.is_empty() && !python {
+        let given = |name: &String| script.env.iter().any(|e| e.0 == *name);
+        env.extend(options(&source).into_iter().filter(|n| !given(n)).map(|n| (n, symbol.to_owned())));
     }
     let first = Script {
         text: runnable.clone(),
@@ -122,6 +135,42 @@ pub(crate) fn explore(script: &Script, settings: &Settings) -> Explored {
 
 fn script_limits() -> Limits {
     Limits::default()
+}
+
+/// Variables that options of the command line set: `i) IFACE=$OPTARG`, `--dev) DEV="$2"; shift 2`. Nobody has given them, and they are unknown.
+fn options(source: &Source) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for (n, line) in source.lines.iter().enumerate().filter(|l| !l.1.trim_start().starts_with('#')) {
+        let near = source.lines.iter().skip(n).take(2).any(|l| l.contains("shift"));
+        for (at, _) in line.match_indices('=') {
+            let value = line[at + 1..].trim_start_matches('"');
+            let option = value.starts_with("$OPTARG") || value.starts_with("${OPTARG}");
+            let second = near && line.contains(')') && (value.starts_with("$2") || value.starts_with("${2}"));
+            let from =
+                line[..at].rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(0, |f| f + 1);
+            let name = &line[from..at];
+            if (option || second) && name.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+                names.insert(name.to_owned());
+            }
+        }
+    }
+    names
+}
+
+/// The text where variables of options begin with the unknown in the place of nothing: `IFACE=""`.
+fn given(text: &str, options: &BTreeSet<String>, symbol: &str) -> String {
+    if options.is_empty() {
+        return text.to_owned();
+    }
+    let one = |line: &str| {
+        let bare = line.trim().trim_end_matches(';');
+        let name = bare.strip_suffix("=\"\"").or(bare.strip_suffix("=''")).or(bare.strip_suffix('='));
+        match name.filter(|n| options.contains(*n)) {
+            Some(name) => format!("{name}={symbol}\n"),
+            None => format!("{line}\n"),
+        }
+    };
+    text.lines().map(one).collect()
 }
 
 /// Variables that nobody sets, unknown.

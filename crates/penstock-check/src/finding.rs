@@ -3,7 +3,7 @@
 use crate::facts::{Facts, Step};
 use crate::fix::{Fix, class_of};
 use crate::written::{Origin, Token, Written};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -113,8 +113,10 @@ pub struct Found<'a> {
     severity: Level,
     all: BTreeSet<Finding>,
     places: BTreeSet<(&'static str, String, u32, u32)>,
+    /// What one call or another gave to a function's command: by code and place, the calls' lines with what is said of each.
+    by_call: BTreeMap<(&'static str, u32, u32), Vec<OfCall>>,
     /// How often a line's commands were carried out.
-    times: std::collections::BTreeMap<(&'a str, u32), u32>,
+    times: BTreeMap<(&'a str, u32), u32>,
 }
 
 /// What a rule says of a place.
@@ -165,28 +167,68 @@ struct Place {
     begins: u32,
     /// Whether it is in a function's body, so that its callers are worth telling.
     inside: bool,
+    /// Whether it is a word of a function's body that has more in it than letters.
+    varies: bool,
 }
+
+/// The lines of a command's calls, the nearest first, with what is said of it.
+type OfCall = (Vec<u32>, Place, Say);
 
 impl<'a> Found<'a> {
     /// Nothing yet.
     pub fn new(facts: &'a Facts) -> Found<'a> {
-        let mut times = std::collections::BTreeMap::new();
+        let mut times = BTreeMap::new();
         for step in &facts.steps {
             *times.entry((step.file.as_str(), step.line)).or_default() += 1;
         }
         let (all, places) = (BTreeSet::new(), BTreeSet::new());
-        Found { facts, code: "", severity: Level::Warning, all, places, times }
+        Found { facts, code: "", severity: Level::Warning, all, places, by_call: BTreeMap::new(), times }
     }
     /// Runs a rule.
     pub fn run(&mut self, rule: &Rule) {
         (self.code, self.severity) = (rule.code, rule.severity);
         (rule.find)(self.facts, self);
+        self.calls();
+    }
+    /// What a word within a function's command takes from some calls and not from others is said of these; what it takes from all, of the command.
+    fn calls(&mut self) {
+        for ((_, begins, _), said) in std::mem::take(&mut self.by_call) {
+            let steps = self.facts.steps.iter().filter(|s| s.line == begins && s.file == self.facts.name);
+            let steps: Vec<&[u32]> = steps.map(|s| s.calls.as_slice()).filter(|c| !c.is_empty()).collect();
+            // Of calls within calls those that differ most.
+            let line = |calls: &[u32], level: usize| calls.get(level).or(calls.last()).copied().unwrap_or(0);
+            let at = |level: usize| steps.iter().map(|c| line(c, level)).collect::<BTreeSet<u32>>();
+            let level = (0..4).rev().max_by_key(|&level| at(level).len()).unwrap_or(0);
+            let all = at(level);
+            let some: BTreeSet<u32> = said.iter().map(|s| line(&s.0, level)).collect();
+            let file = self.facts.name.clone();
+            if some.len() >= all.len() {
+                if let Some((_, place, say)) = said.into_iter().next() {
+                    self.place(file, place, say);
+                }
+                continue;
+            }
+            for (calls, _, mut say) in said {
+                let line = line(&calls, level);
+                let text = self.facts.source.line(line);
+                let column = text.chars().take_while(|c| c.is_whitespace()).count() as u32 + 1;
+                say.reason = say.reason.split(" Called from line").next().unwrap_or("").to_owned();
+                say.reason += &format!(" The command is that of line {begins}.");
+                say.edits.clear();
+                self.place(
+                    file.clone(),
+                    Place { line, column, len: 0, begins: line, inside: false, varies: false },
+                    say,
+                );
+            }
+        }
     }
     /// At a command, marking its word `word` (or what gave it its value), where it can be found.
     pub fn at(&mut self, step: usize, word: &str, say: Say) {
         let Some(step) = self.facts.steps.get(step) else { return };
         if step.file != self.facts.name || step.line == 0 {
-            let place = Place { line: step.line, column: 0, len: 0, begins: step.line, inside: false };
+            let place =
+                Place { line: step.line, column: 0, len: 0, begins: step.line, inside: false, varies: false };
             return self.place(step.file.clone(), place, say);
         }
         let written = Written::of(self.facts, step);
@@ -203,6 +245,15 @@ impl<'a> Found<'a> {
                 say.reason += &format!(" Called from line {}.", lines.join(", from line "));
             }
         }
+        let behind = self.facts.source.lines.len() as u32;
+        if place.varies && step.calls.first().is_some_and(|l| *l > 0 && *l <= behind) {
+            let key = (self.code, place.begins, place.column);
+            let said = self.by_call.entry(key).or_default();
+            if said.len() < 100 && said.iter().all(|s| s.0 != step.calls) {
+                said.push((step.calls.clone(), place, say));
+            }
+            return;
+        }
         self.place(step.file.clone(), place, say);
     }
 
@@ -215,6 +266,7 @@ impl<'a> Found<'a> {
             len: token.len,
             begins,
             inside,
+            varies: inside && !token.is_literal(),
         };
         let number = step.words.iter().position(|w| w == word).filter(|_| !word.is_empty());
         if let (Some(number), Some(call)) = (number, call)
@@ -238,17 +290,24 @@ impl<'a> Found<'a> {
             return of(token, step.line, true);
         }
         if let Some((line, column, len)) = source.find(step.line, word, 0) {
-            return Place { line, column, len, begins: step.line, inside: true };
+            return Place { line, column, len, begins: step.line, inside: true, varies: false };
         }
         // A wrapper says nothing of its own: the call does.
         if let Some(token) = call.and_then(|c| (0..step.words.len()).find_map(|n| c.token(n))) {
             let text = source.line(token.line);
             let column = text.chars().take_while(|c| c.is_whitespace()).count() as u32 + 1;
-            return Place { line: token.line, column, len: 0, begins: token.line, inside: false };
+            return Place {
+                line: token.line,
+                column,
+                len: 0,
+                begins: token.line,
+                inside: false,
+                varies: false,
+            };
         }
         let text = source.line(step.line);
         let column = text.chars().take_while(|c| c.is_whitespace()).count() as u32 + 1;
-        Place { line: step.line, column, len: 0, begins: step.line, inside: true }
+        Place { line: step.line, column, len: 0, begins: step.line, inside: true, varies: false }
     }
 
     /// Says the fix in the script's own words, and makes the changes to the text from it.
@@ -366,7 +425,7 @@ impl<'a> Found<'a> {
     /// At a line of the script itself.
     pub fn at_line(&mut self, line: u32, column: u32, len: u32, say: Say) {
         let file = self.facts.name.clone();
-        self.place(file, Place { line, column, len, begins: line, inside: false }, say);
+        self.place(file, Place { line, column, len, begins: line, inside: false, varies: false }, say);
     }
     fn place(&mut self, file: String, place: Place, say: Say) {
         let Place { line, column, len, begins, .. } = place;

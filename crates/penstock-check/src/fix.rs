@@ -29,18 +29,18 @@ impl Fix {
 const SAFE: &[&str] = &[
     "PS007", "PS102", "PS107", "PS110", "PS111", "PS112", "PS114", "PS115", "PS117", "PS120", "PS121",
     "PS142", "PS144", "PS145", "PS146", "PS147", "PS149", "PS153", "PS155", "PS156", "PS157", "PS160",
-    "PS162", "PS163", "PS164", "PS170", "PS181", "PS185", "PS191", "PS193", "PS194", "PS197", "PS199",
-    "PS201", "PS207", "PS231", "PS233", "PS234", "PS241", "PS244", "PS250", "PS251", "PS252", "PS260",
-    "PS261", "PS262", "PS263", "PS270", "PS280", "PS284", "PS291", "PS292", "PS295", "PS297", "PS300",
-    "PS301",
+    "PS162", "PS163", "PS164", "PS166", "PS167", "PS170", "PS181", "PS185", "PS191", "PS193", "PS194",
+    "PS197", "PS199", "PS201", "PS207", "PS231", "PS233", "PS234", "PS241", "PS244", "PS250", "PS251",
+    "PS252", "PS260", "PS261", "PS262", "PS263", "PS270", "PS280", "PS284", "PS291", "PS292", "PS295",
+    "PS297", "PS300", "PS301",
 ];
 /// Rules whose fix is likely.
 const LIKELY: &[&str] = &[
     "PS103", "PS104", "PS106", "PS108", "PS122", "PS130", "PS132", "PS136", "PS140", "PS141", "PS143",
     "PS148", "PS150", "PS151", "PS152", "PS159", "PS171", "PS172", "PS173", "PS177", "PS180", "PS184",
-    "PS190", "PS192", "PS195", "PS196", "PS204", "PS205", "PS206", "PS208", "PS209", "PS211", "PS213",
-    "PS214", "PS222", "PS235", "PS236", "PS238", "PS240", "PS243", "PS264", "PS266", "PS271", "PS282",
-    "PS283", "PS288", "PS289", "PS299",
+    "PS186", "PS190", "PS192", "PS195", "PS196", "PS204", "PS205", "PS206", "PS208", "PS209", "PS211",
+    "PS213", "PS214", "PS222", "PS235", "PS236", "PS238", "PS240", "PS243", "PS264", "PS266", "PS271",
+    "PS282", "PS283", "PS288", "PS289", "PS299",
 ];
 /// Rules that look at a command's own words alone, so that the change is right however often the line is carried out.
 const BY_WORDS: &[&str] = &[

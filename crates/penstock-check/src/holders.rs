@@ -1,6 +1,8 @@
 //! Files that hold commands among other things: systemd units, Dockerfiles, YAML of workflows, compose files and Ansible, Markdown; and files for `nft -f`.
 //!
-//! What is no command becomes blanks, character by character: what is found stands where it stands in the file.
+//! Others are in [`embedded`]. What is no command becomes blanks, character by character: what is found stands where it stands in the file.
+
+use crate::embedded;
 
 /// What kind of file it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -10,6 +12,7 @@ enum Kind {
     Yaml,
     Markdown,
     Nft,
+    More(embedded::Kind),
 }
 
 /// By the file's name, and for units by what is in it.
@@ -21,7 +24,11 @@ fn kind(name: &str, text: &str) -> Option<Kind> {
     if first.starts_with("#!") && first.split(['/', ' ', '\t']).any(|w| w.trim() == "nft") {
         return Some(Kind::Nft);
     }
+    if let Some(more) = embedded::kind(&file, text) {
+        return Some(Kind::More(more));
+    }
     match suffix {
+        _ if first.trim_end() == "#cloud-config" => Some(Kind::Yaml),
         "nft" if !first.starts_with("#!") => Some(Kind::Nft),
         "service" | "timer" | "socket" | "mount" | "path" | "target" => Some(Kind::Unit),
         "conf" if text.lines().any(|l| l.trim() == "[Service]") => Some(Kind::Unit),
@@ -48,7 +55,20 @@ pub(crate) fn scripts(name: &str, text: &str) -> Option<Vec<String>> {
         }
         Kind::Markdown => markdown(&lines),
         Kind::Nft => vec![nft(&lines)],
+        Kind::More(more) => embedded::scripts(more, &lines),
     })
+}
+
+/// Commands that a file speaks of and that stand where nothing of it is read: a language, a key of YAML, a prefix that is not known.
+pub(crate) fn unread(name: &str, text: &str, scripts: &[String]) -> Vec<crate::coverage::Missed> {
+    let why = match kind(name, text) {
+        None | Some(Kind::Nft | Kind::Markdown | Kind::More(embedded::Kind::OpenRc)) => return Vec::new(),
+        Some(Kind::More(embedded::Kind::Networkd)) => return embedded::unread_sections(text),
+        Some(Kind::More(embedded::Kind::Other)) => "this language is not read",
+        Some(Kind::Yaml) => "its key is not known to hold commands",
+        _ => "this line is not known to hold a command",
+    };
+    embedded::unread(text, scripts, why)
 }
 
 /// A line whose templates are output that nobody knows: `{{ item.rate }}` of Ansible and `${{ inputs.rate }}` of GitHub become a call of as many
@@ -70,12 +90,12 @@ fn without_templates(line: &str) -> String {
 }
 
 /// Blanks for so many characters of a line, and the rest as it is.
-fn from(line: &str, characters: usize) -> String {
+pub(crate) fn from(line: &str, characters: usize) -> String {
     let rest: String = line.chars().skip(characters).collect();
     format!("{}{rest}", " ".repeat(characters))
 }
 
-fn joined(lines: Vec<String>) -> String {
+pub(crate) fn joined(lines: Vec<String>) -> String {
     lines.into_iter().map(|l| l + "\n").collect()
 }
 
@@ -189,7 +209,13 @@ fn words_of_list(line: &str) -> String {
 }
 
 /// Keys whose values are commands.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 18] = [
+    "runcmd",
+    "bootcmd",
+    "exec",
+    "commands",
+    "cmds",
+    "args",
     "run",
     "shell",
     "command",
@@ -264,6 +290,10 @@ fn yaml_of(lines: &[&str], keys: &[&str]) -> String {
     let mut out: Vec<String> = Vec::new();
     // The indentation of the key whose block is being read, and what it is.
     let mut block: Option<(usize, Block)> = None;
+    // The list that the block is an element of.
+    let mut under: Option<(usize, Block)> = None;
+    // Whether a text's lines are folded into one.
+    let mut folded = false;
     // Where a list's words began, which are one command; the indentation of the `shell` whose keys are read.
     let (mut word, mut shell): (Option<usize>, Option<usize>) = (None, None);
     for line in lines {
@@ -278,7 +308,18 @@ fn yaml_of(lines: &[&str], keys: &[&str]) -> String {
             let inside = indent > of || what != Block::Text && indent == of && listed;
             match what {
                 Block::Text if inside => {
+                    let before =
+                        out.last_mut().filter(|l| folded && !l.trim().is_empty() && !l.ends_with('\\'));
+                    if let Some(before) = before {
+                        before.push_str(" \\");
+                    }
                     out.push((*line).to_owned());
+                    continue;
+                }
+                // `- |`: a script of its own, and the list goes on behind it.
+                Block::Commands if inside && listed && matches!(trimmed[2..].trim(), "|" | "|-" | "|+") => {
+                    (under, block, folded) = (Some((of, what)), Some((indent, Block::Text)), false);
+                    out.push(String::new());
                     continue;
                 }
                 Block::Commands if inside && listed => {
@@ -297,6 +338,15 @@ fn yaml_of(lines: &[&str], keys: &[&str]) -> String {
                 _ => {}
             }
             (block, word) = (None, None);
+            // Behind a script within a list: the list's next.
+            if let Some((of, what)) = under.take()
+                && trimmed.starts_with("- ")
+                && indent >= of
+            {
+                block = Some((of, what));
+                out.push(item(line, indent));
+                continue;
+            }
         }
         let dashes =
             trimmed.strip_prefix("- ").map_or(0, |r| 2 + r.chars().take_while(|c| *c == ' ').count());
@@ -314,6 +364,7 @@ fn yaml_of(lines: &[&str], keys: &[&str]) -> String {
             shell.filter(|of| indent > *of)
         };
         let value_trimmed = value.trim();
+        folded = value_trimmed.starts_with('>');
         if value_trimmed.is_empty() || value_trimmed.starts_with(['|', '>']) {
             let what = match value_trimmed.is_empty() {
                 false => Block::Text,
@@ -329,6 +380,11 @@ fn yaml_of(lines: &[&str], keys: &[&str]) -> String {
             continue;
         }
         let at = indent + dashes + key.chars().count() + 1;
+        // Of arguments only those that are a shell's text.
+        if key.trim() == "args" {
+            out.push(text_among(line, at));
+            continue;
+        }
         out.push(plain(line, at + value.chars().take_while(|c| *c == ' ').count()));
     }
     joined(out)
@@ -345,6 +401,19 @@ fn quoted(line: &str, indent: usize) -> String {
     let quote = if bare.contains('\'') { '"' } else { '\'' };
     let blanks = " ".repeat(at.saturating_sub(1));
     format!("{blanks}{quote}{bare}{quote}")
+}
+
+/// Of a list's elements the one that is a command in words: `["-c", "tc …"]`.
+fn text_among(line: &str, at: usize) -> String {
+    let rest: String = line.chars().skip(at).collect();
+    let mut column = at;
+    for (n, part) in rest.split('"').enumerate() {
+        if n % 2 == 1 && is_command(part) {
+            return format!("{}{part}", " ".repeat(column));
+        }
+        column += part.chars().count() + 1;
+    }
+    String::new()
 }
 
 /// An element of a list of commands.
@@ -401,6 +470,26 @@ fn markdown(lines: &[&str]) -> Vec<String> {
             None => {}
         }
     }
+    // Blocks by indentation: four blanks, behind an empty line, that begin with a command.
+    let mut fenced = false;
+    let mut block: Option<Vec<String>> = None;
+    for (n, line) in lines.iter().enumerate() {
+        let fence = line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
+        fenced ^= fence;
+        let indented = (line.starts_with("    ") || line.starts_with('\t')) && !fenced;
+        let text = line.trim_start().trim_start_matches("$ ").trim_start_matches("# ");
+        match &mut block {
+            Some(lines) if indented || line.trim().is_empty() => lines.push((*line).to_owned()),
+            Some(_) => all.extend(block.take().map(joined)),
+            None if indented && is_command(text) && n > 0 && lines[n - 1].trim().is_empty() => {
+                let mut begun = vec![String::new(); n];
+                begun.push((*line).to_owned());
+                block = Some(begun);
+            }
+            None => {}
+        }
+    }
+    all.extend(block.take().map(joined));
     // Of a transcript only the commands: what stands behind a prompt, where there is one.
     let prompts = |text: &String| {
         text.lines()

@@ -19,6 +19,7 @@ mod card;
 mod config;
 mod coverage;
 mod elsewhere;
+mod embedded;
 pub mod explain;
 mod explore;
 mod facts;
@@ -93,6 +94,7 @@ pub fn examine(script: &Script, settings: &Settings) -> Answer {
         return examined(script, settings);
     };
     let mut all = Answer::default();
+    let unread = holders::unread(&script.name, &script.text, &inside);
     for text in inside {
         let one = examined(&Script { text, ..script.clone() }, settings);
         all.findings.extend(one.findings);
@@ -104,6 +106,8 @@ pub fn examine(script: &Script, settings: &Settings) -> Answer {
         whole.unknown.extend(of.unknown);
         whole.parts.extend(of.parts);
     }
+    all.coverage.commands += unread.len();
+    all.coverage.missed.extend(unread);
     all.findings.extend(unshelled(script));
     all.findings.sort();
     // What stands around a command is not the script's: nothing is put before a line.

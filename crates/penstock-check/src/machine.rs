@@ -56,6 +56,8 @@ pub(crate) struct Watched<'a> {
     pub(crate) guessed: Option<Guessed>,
     /// Whether the script asks for addresses: then devices that were there have one.
     pub(crate) asks_address: bool,
+    /// Whether the script gets the names of devices from other programs: then one that turns out empty is unknown.
+    pub(crate) asks_device: bool,
 }
 
 impl Machine for Watched<'_> {
@@ -79,7 +81,9 @@ impl Watched<'_> {
     /// The words with something for each that is unknown; `None` where none is.
     fn settle(&mut self, words: &[String]) -> Option<Vec<String>> {
         self.guessed = None;
-        let (words, guessed) = settled(words, self.unknown.as_deref()?, &self.dev)?;
+        let symbol = self.unknown.as_deref()?;
+        let named = self.asks_device.then(|| with_device(words, symbol)).flatten();
+        let (words, guessed) = settled(named.as_deref().unwrap_or(words), symbol, &self.dev)?;
         self.guessed = Some(guessed);
         Some(words)
     }
@@ -141,7 +145,18 @@ impl Watched<'_> {
     /// A command for the first namespace while another is looked at: it is carried out, and no rule reads it.
     fn aside(&mut self, words: &[String], files: &mut dyn Files) -> Output {
         lend_to(&mut self.host, words);
+        // With a namespace go its devices, and the other ends of its veth pairs.
+        if takes_space(words) {
+            let devices: BTreeSet<String> = self.makers.keys().map(|k| k.0.clone()).collect();
+            devices.iter().for_each(|dev| self.keep_life(dev));
+        }
         let mut output = self.host.command(words, files, Time::ZERO);
+        if takes_space(words) && self.focus.is_some() {
+            let seen = self.focus.as_deref().and_then(|place| self.host.netns(place));
+            let there = |dev: &str| seen.is_some_and(|host| host.ifindex(dev).is_some());
+            self.makers.retain(|k, _| there(&k.0));
+            self.filters.retain(|dev, _| there(dev));
+        }
         self.note_aside(words, &output);
         if self.errexit && words.iter().any(|w| w == "del" || w == "delete") {
             output.status = 0;
@@ -160,6 +175,7 @@ impl Watched<'_> {
     /// A command for the namespace that is looked at.
     fn here(&mut self, words: &[String], files: &mut dyn Files) -> Output {
         self.lend(words);
+        self.speed(words);
         let line = Line::of_words(words);
         if words.first().is_some_and(|w| tc::is_tc(w)) {
             let parsed = self.parse(&line, files);
@@ -349,6 +365,19 @@ impl Watched<'_> {
         all
     }
 
+    /// Gives a card that was there a speed, where a share of it is asked for: `rate 50%`.
+    fn speed(&mut self, words: &[String]) {
+        let share = |w: &String| w.strip_suffix('%').is_some_and(|n| n.parse::<f64>().is_ok());
+        let rates = ["rate", "ceil", "peakrate", "maxrate", "bandwidth"];
+        let asks = words.windows(2).any(|w| rates.contains(&w[0].as_str()) && share(&w[1]));
+        if let (true, Some(dev)) =
+            (asks, words.iter().position(|w| w == "dev").and_then(|n| words.get(n + 1)))
+            && self.foreign.contains(dev)
+        {
+            self.on(|host| host.exec(&format!("ethtool -s {dev} speed 1000 duplex full"), Time::ZERO));
+        }
+    }
+
     /// Makes the devices a command names and nobody makes.
     fn lend(&mut self, words: &[String]) {
         // In a namespace of the script's own there is only what it put there.
@@ -373,7 +402,7 @@ impl Watched<'_> {
     fn before(&mut self, command: &Command) {
         let Command::Qdisc { dev: Some(dev), req } = command else { return };
         // Who gives a card's queues to traffic classes has a card with several.
-        let divides = matches!(req.kind.as_deref(), Some("taprio" | "mqprio"));
+        let divides = matches!(req.kind.as_deref(), Some("taprio" | "mqprio" | "multiq"));
         if divides && self.foreign.contains(dev) && !self.makers.keys().any(|k| k.0 == *dev) {
             self.on(|host| host.set_tx_queues(dev, QUEUES));
         }
@@ -539,6 +568,28 @@ impl Watched<'_> {
             by_parent,
         })
     }
+}
+
+/// Whether a command takes away a namespace.
+fn takes_space(words: &[String]) -> bool {
+    let mut plain = words.iter().map(String::as_str).filter(|w| !w.starts_with('-'));
+    plain.next() == Some("ip")
+        && plain.next() == Some("netns")
+        && plain.next().is_some_and(|verb| verb.starts_with('d'))
+}
+
+/// The words with what stands for the unknown where a device's name is empty or missing behind `dev`; `None` where none is.
+fn with_device(words: &[String], symbol: &str) -> Option<Vec<String>> {
+    let at = words.iter().position(|w| w == "dev")? + 1;
+    let mut out = words.to_vec();
+    match words.get(at).map(String::as_str) {
+        Some("") => symbol.clone_into(&mut out[at]),
+        Some("root" | "parent" | "handle" | "ingress" | "egress" | "clsact") if words[0].ends_with("tc") => {
+            out.insert(at, symbol.to_owned());
+        }
+        _ => return None,
+    }
+    Some(out)
 }
 
 /// Makes the devices a command names where they are not there.

@@ -138,6 +138,30 @@ fn in_place(
     (facts, spaces)
 }
 
+/// Whether a device's name comes from another program (`dev "$veth"` behind `veth=$(…)`), and none from a variable that nothing sets.
+fn asks_device(source: &Source) -> bool {
+    let code: Vec<&str> =
+        source.lines.iter().map(String::as_str).filter(|l| !l.trim_start().starts_with('#')).collect();
+    let mut names = BTreeSet::new();
+    for line in &code {
+        for (at, _) in line.match_indices("dev ") {
+            let rest = line[at + 4..].trim_start().trim_start_matches(['"', '$', '{']);
+            let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+            if line[at + 4..].trim_start().trim_start_matches('"').starts_with('$') && end > 0 {
+                names.insert(&rest[..end]);
+            }
+        }
+    }
+    let sets = |name: &str, how: &[&str]| {
+        let given = |l: &&str| how.iter().any(|h| l.contains(&format!("{name}{h}")));
+        code.iter().any(|l| given(l) || l.contains("read ") && l.contains(name))
+    };
+    let asked = |name: &&str| sets(name, &["=$(", "=\"$(", "=`", "=\"`"]);
+    let digits = |name: &str| name.bytes().all(|b| b.is_ascii_digit());
+    let loops = |name: &str| code.iter().any(|l| l.contains(&format!("for {name} ")));
+    names.iter().any(asked) && names.iter().all(|n| digits(n) || loops(n) || sets(n, &["="]))
+}
+
 /// What a script is called with where nobody says: `start` where it asks for a verb, the device where `$1` is one.
 pub(crate) fn arguments(script: &Script, source: &Source, settings: &Settings) -> Vec<String> {
     if !script.args.is_empty() {
@@ -251,6 +275,7 @@ fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus
         dev: settings.dev.clone().unwrap_or_else(|| "eth0".to_owned()),
         guessed: None,
         asks_address,
+        asks_device: asks_device(source),
     };
     let name = if script.name.is_empty() { "script".to_owned() } else { script.name.clone() };
     let script = Script { name: name.clone(), ..script.clone() };

@@ -296,6 +296,44 @@ pub fn library(
     })
 }
 
+/// Methods of libraries that carry out a command on another machine: Mininet, Fabric, Paramiko, the Docker SDK, Netmiko, pexpect and their like.
+const ELSEWHERE: [&str; 18] = [
+    "cmd",
+    "cmdPrint",
+    "cmds",
+    "pexec",
+    "sendCmd",
+    "sudo",
+    "run",
+    "local",
+    "exec_command",
+    "exec_run",
+    "send_command",
+    "sendline",
+    "execute",
+    "run_command",
+    "execute_command",
+    "command",
+    "shell",
+    "ssh",
+];
+
+/// A call of what nobody knows, which carries out its first argument if that is a network command.
+///
+/// # Errors
+/// The command ends the script.
+pub fn elsewhere(py: &mut Python<'_>, method: &str, args: &[Value], line: u32) -> Result<Value, Stop> {
+    let words = match args.first() {
+        Some(Value::Str(t)) => t.text.to_string(),
+        Some(Value::List(l)) => l.borrow().iter().map(Value::show).collect::<Vec<_>>().join(" "),
+        _ => return Ok(Value::Unknown),
+    };
+    if ELSEWHERE.contains(&method) && crate::holders::is_command(&words) {
+        run(py, args.first(), true, line)?;
+    }
+    Ok(Value::Unknown)
+}
+
 /// The attribute that makes an object a reader of options: what it was told of.
 pub const OPTIONS: &str = "options of a parser";
 

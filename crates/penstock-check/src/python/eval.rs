@@ -585,6 +585,10 @@ impl<'a> Python<'a> {
     }
 
     fn call(&mut self, f: &Expr, args: &[Arg], line: u32) -> Eval {
+        let method = match f {
+            Expr::Attr(_, name) => name.clone(),
+            _ => String::new(),
+        };
         let f = self.eval(f)?;
         let mut plain = Vec::new();
         let mut named = Vec::new();
@@ -619,7 +623,7 @@ impl<'a> Python<'a> {
                 }
             },
             Value::Lib(path) => super::calls::library(self, &path, &plain, &named, line),
-            _ => Ok(Value::Unknown),
+            _ => super::calls::elsewhere(self, &method, &plain, line),
         }
     }
     fn enter(

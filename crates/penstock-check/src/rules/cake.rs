@@ -135,9 +135,14 @@ fn way(facts: &Facts, device: &Device) -> Option<Way> {
 
 fn no_nat(facts: &Facts, found: &mut Found) {
     let nat = translated(facts);
-    if nat.is_empty() {
-        return;
-    }
+    // The other direction of the same line is told of NAT.
+    let ifb = |d: &Device| d.kind == "ifb" || d.name.starts_with("ifb");
+    let told = |device: &Device| {
+        cakes(facts).find(|(other, q, ..)| {
+            let fed = |a: &Device, b: &Device| ifb(a) && feeder(facts, &a.name) == Some(b.name.as_str());
+            q.options.u32("nat").unwrap_or(0) != 0 && (fed(other, device) || fed(device, other))
+        })
+    };
     for (device, qdisc, step, at) in cakes(facts) {
         let outer = match device.name.starts_with("ifb") || device.kind == "ifb" {
             true => feeder(facts, &device.name).is_some_and(|d| is_translated(facts, &nat, d)),
@@ -146,7 +151,9 @@ fn no_nat(facts: &Facts, found: &mut Found) {
         let hosts = ["dual-srchost", "dual-dsthost", "srchost", "dsthost", "hosts", "triple-isolate"]
             .into_iter()
             .find(|w| has(step, w));
-        let Some(word) = hosts.filter(|_| outer && qdisc.options.u32("nat").unwrap_or(0) == 0) else {
+        let other = told(device).filter(|_| !has(step, "nonat"));
+        let sees = outer || other.is_some();
+        let Some(word) = hosts.filter(|_| sees && qdisc.options.u32("nat").unwrap_or(0) == 0) else {
             continue;
         };
         let fix = if has(step, "nonat") {
@@ -154,8 +161,11 @@ fn no_nat(facts: &Facts, found: &mut Found) {
         } else {
             step.text().replacen(&format!(" {word}"), &format!(" {word} nat"), 1)
         };
-        let reason =
+        let mut reason =
             format!("Packets of {} have the outside address; all inside hosts look like one.", device.name);
+        if let Some((other, ..)) = other.filter(|_| !outer) {
+            reason = format!("{} is told of NAT; the other direction of the line is not.", other.name);
+        }
         found.at(at, word, Say::new(format!("{word} sees one host behind NAT"), reason, fix));
     }
 }
@@ -209,7 +219,8 @@ fn ingress_at_egress(facts: &Facts, found: &mut Found) {
 }
 
 /// Keywords of which one counts.
-const ONE: [&[&str]; 6] = [
+const ONE: [&[&str]; 7] = [
+    &["atm", "noatm", "ptm"],
     &["besteffort", "precedence", "diffserv8", "diffserv4", "diffserv3"],
     &["flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"],
     &["nat", "nonat"],
@@ -234,6 +245,9 @@ const LAYERS: [&str; 14] = [
     "conservative",
     "raw",
 ];
+
+/// Link layers that have no cells.
+const FRAMES: [&str; 4] = ["docsis", "ethernet", "pppoe-ptm", "bridged-ptm"];
 
 fn exclusive(facts: &Facts, found: &mut Found) {
     for (_, _, step, at) in cakes(facts) {
@@ -260,6 +274,13 @@ fn exclusive(facts: &Facts, found: &mut Found) {
             }
             let fix = if layers { String::new() } else { words.join(" ") };
             found.at(at, first, Say::new(format!("{} exclude one another", said.join(" and ")), reason, fix));
+        }
+        let layer = FRAMES.into_iter().find(|w| has(step, w));
+        if let (Some(layer), true) = (layer, has(step, "atm")) {
+            let reason = format!("{layer} is a line without cells; `atm` counts cells of 53 bytes.");
+            let words: Vec<&str> = step.words.iter().map(String::as_str).filter(|w| *w != "atm").collect();
+            let say = Say::new(format!("{layer} and atm exclude one another"), reason, words.join(" "));
+            found.at(at, "atm", say);
         }
     }
 }

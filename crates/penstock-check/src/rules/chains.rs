@@ -179,6 +179,25 @@ fn classify(facts: &Facts, found: &mut Found) {
             .iter()
             .filter(|d| d.qdisc(id.qdisc()).is_some_and(|q| q.traits().sorting.is_followed()))
             .collect();
+        let out = n.rules.iter().find(|r| r.step == at).and_then(|r| r.rule.output.as_ref());
+        let out = out.filter(|o| !o.invert && !o.wildcard && !facts.partial);
+        if let (true, Some(out), Some(owner)) = (there, out, owners.first())
+            && !owners.iter().any(|d| d.name == out.name)
+            && !facts.devices.iter().any(|d| d.name == out.name && d.master.is_some())
+        {
+            let say = Say::new(
+                format!("{} has no class {id}", out.name),
+                format!(
+                    "{} stands on {}; the rule is for what leaves by {}.",
+                    id.qdisc(),
+                    owner.name,
+                    out.name
+                ),
+                facts.steps[at].with_word(&out.name, &owner.name),
+            );
+            found.at(at, &out.name, say);
+            continue;
+        }
         if !there && let Some(device) = owners.first() {
             let step = &facts.steps[at];
             let have: Vec<String> = device.classes_of(id.qdisc()).take(8).map(|c| c.id.to_string()).collect();

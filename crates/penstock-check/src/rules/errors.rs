@@ -229,6 +229,41 @@ const TARGETS: [&str; 17] = [
     "TPROXY",
 ];
 
+/// Whether a rule names a target that no kernel has and that is one or two slips away from one.
+fn misspelled_target(step: &Step) -> bool {
+    const KNOWN: [&str; 18] = [
+        "ACCEPT",
+        "DROP",
+        "RETURN",
+        "REJECT",
+        "LOG",
+        "MARK",
+        "CONNMARK",
+        "CLASSIFY",
+        "MASQUERADE",
+        "SNAT",
+        "DNAT",
+        "REDIRECT",
+        "TCPMSS",
+        "DSCP",
+        "TOS",
+        "NFQUEUE",
+        "NOTRACK",
+        "IMQ",
+    ];
+    let to = step.value(&["-j", "--jump"]).unwrap_or("");
+    let near = |known: &&str| {
+        let most = if known.len() > 5 { 2 } else { 1 };
+        let upper = to.to_uppercase();
+        strsim::damerau_levenshtein(known, &upper) <= most
+    };
+    step.output.stderr.contains("target")
+        && to.len() > 2
+        && !KNOWN.contains(&to)
+        && !TARGETS.contains(&to)
+        && KNOWN.iter().any(near)
+}
+
 /// Whether a rule's own options are refused for such a target.
 fn jumps_elsewhere(step: &Step) -> bool {
     let to = step.value(&["-j", "--jump"]);
@@ -257,7 +292,9 @@ fn iptables_refuses(facts: &Facts, found: &mut Found) {
         let hushed = facts.source.is_hushed(step.line) && step.has("-N");
         // Another script may have made the sets, unless this one makes some itself.
         let sets = stderr.contains("Set ") && stderr.contains("doesn't exist") && !makes_sets(facts);
-        let missing = stderr.contains("Couldn't load") || stderr.contains("not installed") || sets;
+        let missing = stderr.contains("Couldn't load") && !misspelled_target(step)
+            || stderr.contains("not installed")
+            || sets;
         // Users and groups are the machine's.
         let owner = ["--uid-owner", "--gid-owner"].iter().any(|o| {
             let name =

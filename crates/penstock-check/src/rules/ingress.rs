@@ -1,7 +1,7 @@
 //! PS23x: ingress, policers, ifb, and which device is shaped.
 
 use crate::facts::{Facts, Step, lasts, rate};
-use crate::filters::Filter;
+use crate::filters::{ALL, Filter};
 use crate::finding::{Found, Rule, Say};
 use penstock_lang::iptables::Iface;
 use penstock_lang::tc::num;
@@ -306,7 +306,8 @@ fn police_idle(facts: &Facts, found: &mut Found) {
         // What goes on to the next filter, or to the next action, is let through where there is none.
         let behind = |f: &Filter| {
             let later = (f.prio, f.step) > (filter.prio, filter.step);
-            f.parent == filter.parent && f.chain == filter.chain && later
+            let asked = [f.protocol, filter.protocol].contains(&ALL) || f.protocol == filter.protocol;
+            f.parent == filter.parent && f.chain == filter.chain && later && asked
         };
         // One that is refused is told of by itself.
         let refused = |s: &Step| !s.ok() && s.has("filter") && s.has(&device.name);

@@ -201,7 +201,7 @@ fn gives(class: &Class, name: &str) -> bool {
 
 fn hfsc_open(facts: &Facts, found: &mut Found) {
     // Rates of cards: who writes one means the card.
-    const CARDS: [u64; 6] = [1_250_000, 12_500_000, 125_000_000, 312_500_000, 1_250_000_000, 3_125_000_000];
+    const CARDS: [u64; 5] = [12_500_000, 125_000_000, 312_500_000, 1_250_000_000, 3_125_000_000];
     for (device, qdisc, at) in facts.made_of(&["hfsc"]) {
         if qdisc.parent != Handle::ROOT {
             continue;

@@ -411,9 +411,18 @@ fn outside(facts: &Facts, chain: &str) -> BTreeSet<u32> {
 }
 
 fn wrong_side(facts: &Facts, found: &mut Found) {
-    if facts.netfilter.travels() {
+    let n = &facts.netfilter;
+    if n.unknown {
         return;
     }
+    // Where a connection's mark comes back to packets of the other direction, the mark is theirs too.
+    let comes_in = |ruled: &Ruled, dev: &str| {
+        let ways = n.ways(ruled);
+        !ways.is_empty() && ways.iter().all(|w| w.1.iter().any(|i| !i.invert && !i.wildcard && i.name == dev))
+    };
+    let restores =
+        |r: &&Ruled| matches!(r.rule.target, Target::Edit(Edit::Connmark { op: Connmark::Restore, .. }));
+    let back: Vec<&Ruled> = n.rules.iter().filter(restores).collect();
     for (ruled, value, devices) in marking(facts).filter(|m| !m.2.is_empty()) {
         let ways = facts.netfilter.ways(ruled);
         let wrong = |dev: &&str| {
@@ -422,7 +431,8 @@ fn wrong_side(facts: &Facts, found: &mut Found) {
         };
         // That INPUT is no way out is said by itself.
         let stays = ways.iter().all(|w| w.0 == "INPUT");
-        if !stays && devices.iter().all(wrong) {
+        let returns = devices.iter().any(|dev| back.iter().any(|r| !comes_in(r, dev)));
+        if !stays && !returns && devices.iter().all(wrong) {
             let step = &facts.steps[ruled.step];
             let dev = devices[0];
             let reason = format!(

@@ -40,6 +40,13 @@ pub const RULES: &[Rule] = &[
         flags,
     ),
     Rule::warning(
+        "PS186",
+        "the address of a network, asked for as one host",
+        "Without a prefix length an address is one host. The first address of a network is the network's own; no host of a /24 or larger has it, so that 192.168.1.0 without \
+         `/24` fits no packet of 192.168.1.7.",
+        network_as_host,
+    ),
+    Rule::warning(
         "PS187",
         "filters for IP on a device that carries PPPoE",
         "Below a PPPoE session the Ethernet device sends frames of type 0x8864; `protocol ip` does not fit them. Shape the ppp device, whose packets are IP.",
@@ -88,7 +95,9 @@ fn never(facts: &Facts, found: &mut Found) {
         let unasked = |f: &&Filter| {
             let by_mark = f.kind == "fw" || f.tests.contains_key(&Field::Mark);
             let inner = f.classid.and_then(|c| device.class(c)).is_some_and(|c| !c.children.is_empty());
+            // What names no class goes on to the default, and its actions are done all the same.
             by_mark
+                || f.classid.is_none()
                 || inner
                 || !is_followed(device, f.parent.qdisc())
                 || facts.steps[f.step].guessed.is_some()
@@ -355,5 +364,42 @@ fn pppoe(facts: &Facts, found: &mut Found) {
                 step.with("dev", "ppp0"),
             ),
         );
+    }
+}
+
+/// The words for an address that is one host and ends in 0.
+fn network_as_host(facts: &Facts, found: &mut Found) {
+    let bare = |word: &str| -> Option<std::net::Ipv4Addr> {
+        let (addr, len) = word.split_once('/').unwrap_or((word, "32"));
+        let addr: std::net::Ipv4Addr = addr.parse().ok()?;
+        (addr.octets()[3] == 0 && addr.octets()[0] != 0 && len == "32").then_some(addr)
+    };
+    const NAMES: [&str; 10] =
+        ["src", "dst", "src_ip", "dst_ip", "-s", "-d", "--source", "--destination", "--src", "--dst"];
+    for (at, step) in facts.steps.iter().enumerate().filter(|s| s.1.ok()) {
+        let filters = step.program() == "tc" && step.has("filter");
+        if !(filters || matches!(step.program(), "iptables" | "iptables-legacy")) || step.has("-D") {
+            continue;
+        }
+        for pair in step.words.windows(2).filter(|p| NAMES.contains(&p[0].as_str())) {
+            let Some(addr) = bare(&pair[1]) else { continue };
+            // A part of a larger network that is counted through has such hosts.
+            let neighbour = format!("{}.", addr.to_string().trim_end_matches(".0"));
+            let near = |s: &Step| {
+                s.words.iter().any(|w| {
+                    w.strip_prefix(&neighbour).is_some_and(|r| !r.starts_with('0')) && !w.contains('/')
+                })
+            };
+            let counted = facts.steps.iter().filter(|s| s.line == step.line).count() > 1
+                && facts.steps.iter().any(near);
+            if counted {
+                continue;
+            }
+            let zeros = addr.octets().iter().rev().take_while(|o| **o == 0).count() as u32;
+            let instead = format!("{addr}/{}", 32 - 8 * zeros);
+            let reason = format!("{addr} is the network's own address; its hosts are {instead}.");
+            let fix = step.with_word(&pair[1], &instead);
+            found.at(at, &pair[1], Say::new(format!("no host has the address {addr}"), reason, fix));
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! PS270 to PS272: IPv6 left out.
+//! PS270 to PS273: IPv6 left out, or looked for in the wrong place.
 
 use crate::facts::Facts;
 use crate::filters::{ALL, Field, Filter, IP, IP6};
@@ -28,6 +28,13 @@ pub const RULES: &[Rule] = &[
         "a filter waits for marks of the other IP version",
         "iptables marks IPv4 only, ip6tables IPv6 only, and so do nft's tables of the families ip and ip6 (inet is both). A filter for the one protocol never sees marks that are set in the other.",
         other_version,
+    ),
+    Rule::warning(
+        "PS273",
+        "IPv6 looked for at IPv4's offsets",
+        "IPv6's header has 40 bytes: the source stands at 8, the destination at 24, the next header at 6, ports at 40 (RFC 8200, 3). At 9, 12, 16 and 20, where IPv4 \
+         has protocol, addresses and ports, there is the middle of the source address. `match ip6 dst`, `match ip6 protocol` and `match ip6 dport` know the places.",
+        offsets,
     ),
 ];
 
@@ -166,5 +173,47 @@ fn other_version(facts: &Facts, found: &mut Found) {
             step.value(&["protocol", "proto"]).unwrap_or(""),
             Say::new(format!("no packet of this protocol has mark {}", filter.handle), reason, ""),
         );
+    }
+}
+
+fn offsets(facts: &Facts, found: &mut Found) {
+    for filter in facts.devices.iter().flat_map(|d| &d.filters).filter(|f| f.kind == "u32") {
+        // What is asked for behind bytes of the source's beginning is the rest of it; `u8 … at 9` is one byte of these.
+        let source = filter.tests.get(&Field::Net(8)).is_some_and(|b| b.mask != 0x00ff_0000);
+        if filter.protocol != IP6 || source {
+            continue;
+        }
+        let step = &facts.steps[filter.step];
+        let mut raw = step
+            .words
+            .windows(5)
+            .filter(|w| w[0] == "match" && matches!(w[1].as_str(), "u8" | "u16" | "u32"));
+        let place = |w: &[String]| -> Option<u32> {
+            let n = step.words.iter().position(|x| std::ptr::eq(x, &w[0]))?;
+            (step.words.get(n + 4)? == "at").then(|| step.words.get(n + 5)?.parse().ok())?
+        };
+        let number = |t: &str| match t.strip_prefix("0x") {
+            Some(hex) => u32::from_str_radix(hex, 16).ok(),
+            None => t.parse().ok(),
+        };
+        let wrong = raw.find_map(|w| {
+            let off = place(w)?;
+            let value = number(&w[2])?;
+            let (what, instead) = match (w[1].as_str(), off) {
+                ("u8", 9) if matches!(value, 1 | 6 | 17 | 58) => ("the protocol", "match ip6 protocol"),
+                ("u32", 12) => ("the source", "match ip6 src"),
+                ("u32", 16) => ("the destination", "match ip6 dst"),
+                ("u16", 20) => ("the source port", "match ip6 sport"),
+                ("u16", 22) => ("the destination port", "match ip6 dport"),
+                _ => return None,
+            };
+            Some((off, what, instead))
+        });
+        if let Some((off, what, instead)) = wrong {
+            let reason =
+                format!("At {off} IPv4 has {what}; IPv6 has the middle of the source address there.");
+            let say = Say::new(format!("{what} of IPv6 is not at {off}"), reason, format!("{instead} …"));
+            found.at(filter.step, &off.to_string(), say);
+        }
     }
 }

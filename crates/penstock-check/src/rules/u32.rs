@@ -209,6 +209,7 @@ fn fixed_offset(facts: &Facts, found: &mut Found) {
 
 fn wrong_family(facts: &Facts, found: &mut Found) {
     super::fields::wrong_icmp(facts, found);
+    in_tunnels(facts, found);
     for filter in all(facts) {
         let wrong = match filter.protocol {
             IP6 => "ip",
@@ -231,6 +232,48 @@ fn wrong_family(facts: &Facts, found: &mut Found) {
                 wrong,
                 Say::new(format!("match {wrong} in packets of {protocol}"), reason, fix),
             );
+        }
+    }
+}
+
+/// Tunnels that carry one version of IP only, and filters for the other.
+fn in_tunnels(facts: &Facts, found: &mut Found) {
+    for device in &facts.devices {
+        let made = facts.steps.iter().find(|s| {
+            s.program() == "ip" && s.has("add") && s.has(&device.name) && (s.has("mode") || s.has("type"))
+        });
+        // `mode any` carries both; ip6tnl's is ip6ip6 where nobody says another.
+        let mode = |usual: &'static str| match made.and_then(|s| s.value(&["mode"])) {
+            Some("any" | "mplsip") => "any",
+            Some("ipip" | "ip4ip4" | "ipv4/ipv4") => "ipip",
+            Some("ipip6" | "ip4ip6" | "ipv4/ipv6") => "ipip6",
+            _ => usual,
+        };
+        let carries = match (device.kind, made.is_some()) {
+            ("sit", true) => mode("ip6ip"),
+            ("ipip", true) => mode("ipip"),
+            _ => continue,
+        };
+        let (wrong, right, named) = match carries {
+            "ip6ip" => (IP, "ipv6", "IPv6"),
+            "ipip" => (IP6, "ip", "IPv4"),
+            _ => continue,
+        };
+        let out = |f: &&Filter| f.protocol == wrong && f.parent.major() != 0xffff;
+        for filter in device.filters.iter().filter(out) {
+            let step = &facts.steps[filter.step];
+            let name = if step.has("proto") { "proto" } else { "protocol" };
+            let Some(word) = step.value(&[name]) else { continue };
+            let reason = format!(
+                "{} is a {} tunnel: what leaves by it is {named}, and is wrapped below the qdisc.",
+                device.name, device.kind
+            );
+            let fix = match wrong {
+                IP => step.with(name, right).replace("match ip ", "match ip6 "),
+                _ => step.with(name, right).replace("match ip6 ", "match ip "),
+            };
+            let message = format!("only {named} goes through {}", device.name);
+            found.at(filter.step, word, Say::new(message, reason, fix));
         }
     }
 }

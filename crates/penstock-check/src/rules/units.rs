@@ -93,6 +93,10 @@ fn bytes_for_bits(facts: &Facts, found: &mut Found) {
 fn bare_rate(facts: &Facts, found: &mut Found) {
     for (at, name, value) in rate_words(facts) {
         let Ok(number) = value.parse::<u64>() else { continue };
+        // `action sample rate N` is one packet of N.
+        if facts.steps[at].has("sample") {
+            continue;
+        }
         if number > 0 && number < 100_000 {
             let step = &facts.steps[at];
             let reason = format!(

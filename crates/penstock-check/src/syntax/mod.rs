@@ -6,6 +6,7 @@
 mod reader;
 mod tokens;
 
+pub(crate) use reader::absent;
 pub(crate) use tokens::tokens;
 
 use std::collections::{BTreeMap, BTreeSet};

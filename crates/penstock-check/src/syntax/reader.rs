@@ -88,7 +88,27 @@ fn programs(text: &str) -> BTreeSet<String> {
             known.insert(name.to_owned());
         }
     }
+    known.extend(absent(text).into_iter().map(|(name, _)| name));
     known
+}
+
+/// Variables that another file sets and that are a program by their names: `$TC qdisc …` of a text that sets no `TC`.
+pub(crate) fn absent(text: &str) -> Vec<(String, &'static str)> {
+    const NAMES: [(&str, &str); 6] = [
+        ("TC", "tc"),
+        ("IPTABLES", "iptables"),
+        ("IPT", "iptables"),
+        ("IP6TABLES", "ip6tables"),
+        ("IPT6", "ip6tables"),
+        ("NFT", "nft"),
+    ];
+    let sets = |name: &str| {
+        let given = [format!("{name}="), format!("{name}:"), format!("read {name}")];
+        text.lines().any(|l| given.iter().any(|g| l.contains(g.as_str())))
+    };
+    let asks = |name: &str| text.contains(&format!("${name} ")) || text.contains(&format!("${{{name}}} "));
+    let of = NAMES.into_iter().filter(|(name, _)| asks(name) && !sets(name));
+    of.map(|(name, program)| (name.to_owned(), program)).collect()
 }
 
 fn is_name(name: &str) -> bool {

@@ -11,4 +11,4 @@ leaf 12 1 4000 10000
 leaf 13 1 4000 10000
 tc filter add dev $DEV parent 1: protocol ip prio 1 u32 match ip dst 10.0.1.0/24 flowid 1:11
 tc filter add dev $DEV parent 1: protocol ip prio 2 u32 match ip dst 10.0.2.0/24 flowid 1:12
-# expect: PS101 3
+# expect: PS101 11

@@ -1,6 +1,6 @@
 #!/bin/bash
 # shares that add up to more than all, computed with shell arithmetic
-# expect: PS101 12
+# expect: PS101 17
 # give 60/30/20 percent
 IF=eth0
 TOTAL=20000

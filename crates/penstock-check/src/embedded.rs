@@ -1,0 +1,319 @@
+//! More files that hold commands among other things: interfaces(5), Makefiles, here-documents in other languages, scripts of OpenRC; and lines of such files
+//! that speak of network commands and were not read.
+
+use crate::coverage::Missed;
+use crate::holders::{from, is_command, joined};
+
+/// What kind of file it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// `/etc/network/interfaces`.
+    Interfaces,
+    /// A Makefile.
+    Make,
+    /// A service of OpenRC: a shell script whose functions are called by another program.
+    OpenRc,
+    /// Settings of systemd-networkd, which are not read.
+    Networkd,
+    /// A text in a language that is not read, with here-documents and quoted blocks for a shell in it.
+    Other,
+}
+
+/// Endings of files in languages that are not read.
+const OTHERS: [&str; 22] = [
+    "rb", "pl", "pm", "php", "go", "js", "ts", "mjs", "rs", "c", "cc", "cpp", "h", "java", "kt", "lua",
+    "tcl", "exp", "tf", "hcl", "groovy", "fish",
+];
+/// Programs of first lines whose languages are not read.
+const PROGRAMS: [&str; 10] = ["perl", "ruby", "php", "node", "lua", "expect", "tclsh", "fish", "csh", "tcsh"];
+
+/// By the file's name, its first line, and what is in it.
+pub(crate) fn kind(file: &str, text: &str) -> Option<Kind> {
+    let first = text.lines().next().unwrap_or("");
+    if first.starts_with("#!") {
+        let mut words = first.split(['/', ' ', '\t', '!']);
+        return match words.next_back() {
+            Some("openrc-run" | "runscript") => Some(Kind::OpenRc),
+            Some(last) if PROGRAMS.contains(&last) => Some(Kind::Other),
+            _ => None,
+        };
+    }
+    let suffix = file.rsplit_once('.').map_or("", |s| s.1);
+    if matches!(suffix, "network" | "netdev" | "link")
+        && text.lines().any(|l| l.trim_start().starts_with('['))
+    {
+        return Some(Kind::Networkd);
+    }
+    if matches!(file, "makefile" | "gnumakefile") || suffix == "mk" {
+        return Some(Kind::Make);
+    }
+    if matches!(file, "vagrantfile" | "jenkinsfile") || OTHERS.contains(&suffix) {
+        return Some(Kind::Other);
+    }
+    let iface = |l: &str| {
+        let words: Vec<&str> = l.split_whitespace().collect();
+        matches!(words.as_slice(), ["iface", _, "inet" | "inet6" | "can", ..])
+    };
+    let script = matches!(suffix, "sh" | "bash" | "py" | "yml" | "yaml" | "md" | "service");
+    (!script && text.lines().any(iface)).then_some(Kind::Interfaces)
+}
+
+/// The scripts in it, each with the file's own lines and columns.
+pub(crate) fn scripts(kind: Kind, lines: &[&str]) -> Vec<String> {
+    match kind {
+        Kind::Interfaces => interfaces(lines),
+        Kind::Make => make(lines),
+        Kind::OpenRc => {
+            let first = std::iter::once("#!/bin/sh".to_owned());
+            vec![joined(first.chain(lines.iter().skip(1).map(|l| (*l).to_owned())).collect())]
+        }
+        Kind::Networkd => Vec::new(),
+        Kind::Other => blocks(lines),
+    }
+}
+
+/// What is done when a device comes up, and for itself what is done when it goes.
+fn interfaces(lines: &[&str]) -> Vec<String> {
+    let of = |wanted: [&str; 3]| {
+        let mut goes_on = false;
+        let mut out = Vec::new();
+        for line in lines {
+            let trimmed = line.trim_start();
+            let word = trimmed.split_whitespace().next().unwrap_or("");
+            let taken = goes_on || wanted.contains(&word);
+            let cut = if goes_on { 0 } else { line.len() - trimmed.len() + word.len() };
+            let text = if taken { from(line, line[..cut].chars().count()) } else { String::new() };
+            goes_on = taken && text.ends_with('\\');
+            // What the device is called is in the environment.
+            out.push(text);
+        }
+        joined(out)
+    };
+    vec![of(["pre-up", "up", "post-up"]), of(["down", "pre-down", "post-down"])]
+}
+
+/// The recipes of a Makefile; of targets that take down each for itself. `$(NAME)` is a variable, `$$` a dollar for the shell.
+fn make(lines: &[&str]) -> Vec<String> {
+    let takes = |target: &str| {
+        ["clean", "down", "stop", "del", "reset", "teardown", "off", "clear", "remove"]
+            .iter()
+            .any(|w| target.contains(w))
+    };
+    let mut all = vec![vec![String::new(); lines.len()]];
+    let mut into = 0;
+    let mut goes_on = false;
+    for (n, line) in lines.iter().enumerate() {
+        if let Some(recipe) = line.strip_prefix('\t') {
+            let prefix = match goes_on {
+                true => 0,
+                false => recipe.chars().take_while(|c| "@-+ \t".contains(*c)).count(),
+            };
+            all[into][n] = shell_of_make(&from(line, 1 + prefix));
+            goes_on = line.ends_with('\\');
+            continue;
+        }
+        goes_on = false;
+        let line = line.trim_start_matches("export ").trim_start_matches("override ");
+        let set = [":=", "?=", "::=", "="].into_iter().filter_map(|o| Some((line.find(o)?, o))).min();
+        let named = |n: &str| !n.is_empty() && n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        match set {
+            Some((at, op)) if named(line[..at].trim()) => {
+                let value = line[at + op.len()..].split(" #").next().unwrap_or("").trim();
+                let quote =
+                    if value.contains(char::is_whitespace) && !value.contains('"') { "\"" } else { "" };
+                all[0][n] = shell_of_make(&format!("{}={quote}{value}{quote}", line[..at].trim()));
+            }
+            _ if line.contains(':') && !line.starts_with(['#', '.', ' ']) => {
+                let target = line.split(':').next().unwrap_or("").trim();
+                into = 0;
+                if takes(target) {
+                    // Variables are its own too.
+                    all.push(
+                        all[0].iter().map(|l| if is_set(l) { l.clone() } else { String::new() }).collect(),
+                    );
+                    into = all.len() - 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    all.into_iter().map(joined).collect()
+}
+
+fn is_set(line: &str) -> bool {
+    line.split_once('=')
+        .is_some_and(|(n, _)| !n.is_empty() && n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
+}
+
+/// `$(NAME)` as `${NAME}`, `$$` as `$`.
+fn shell_of_make(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some(at) = rest.find('$') {
+        out += &rest[..at];
+        rest = &rest[at..];
+        if rest.starts_with("$$") {
+            out.push('$');
+            rest = &rest[2..];
+            continue;
+        }
+        let name = rest.strip_prefix("$(").and_then(|r| r.split_once(')'));
+        match name.filter(|(n, _)| n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')) {
+            Some((name, behind)) => {
+                out += &format!("${{{name}}}");
+                rest = behind;
+            }
+            None => {
+                out.push('$');
+                rest = &rest[1..];
+            }
+        }
+    }
+    out + rest
+}
+
+/// Here-documents and blocks between three quotes that hold commands, each for itself.
+fn blocks(lines: &[&str]) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut open: Option<(String, Vec<String>)> = None;
+    for (n, line) in lines.iter().enumerate() {
+        if let Some((end, block)) = &mut open {
+            let ends = match end.starts_with(['\'', '"']) {
+                true => line.contains(end.as_str()),
+                false => line.trim() == end,
+            };
+            if ends {
+                if block.iter().any(|l| is_command(l)) {
+                    all.push(joined(std::mem::take(block)));
+                }
+                open = None;
+            } else {
+                block.push((*line).to_owned());
+            }
+            continue;
+        }
+        let here = line.find("<<").map(|at| line[at + 2..].trim_start_matches(['-', '~']));
+        let word: String = here.map_or(String::new(), |rest| {
+            let rest = rest.trim_start_matches(['\'', '"']);
+            rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
+        });
+        let quotes = ["'''", "\"\"\""].into_iter().find(|q| line.matches(q).count() == 1);
+        if word.len() > 1 && word.starts_with(|c: char| c.is_ascii_uppercase()) {
+            open = Some((word, vec![String::new(); n + 1]));
+        } else if let Some(quotes) = quotes {
+            open = Some((quotes.to_owned(), vec![String::new(); n + 1]));
+        }
+    }
+    all
+}
+
+/// Whether a line gives a network command that changes something, wherever in the line: words of tc, iptables or nft one behind the other, in quotes or not.
+pub(crate) fn speaks(line: &str) -> bool {
+    let trimmed = line.trim_start();
+    if ["#", "//", "*", "--", ";", "<!--"].iter().any(|c| trimmed.starts_with(c)) {
+        return false;
+    }
+    let words: Vec<&str> = line
+        .split(|c: char| !(c.is_ascii_alphanumeric() || "_-/.".contains(c)))
+        .filter(|w| !w.is_empty() && !matches!(*w, "args" | "arg" | ".arg" | ".args"))
+        .collect();
+    let base = |w: &'_ str| w.rsplit('/').next().unwrap_or(w).to_owned();
+    words.windows(3).any(|w| match base(w[0]).as_str() {
+        "tc" => {
+            matches!(w[1], "qdisc" | "class" | "filter")
+                && matches!(w[2], "add" | "replace" | "change" | "del")
+        }
+        "iptables" | "ip6tables" => matches!(w[1], "-A" | "-I") || w[1] == "-t" && w[2] == "mangle",
+        _ => false,
+    })
+}
+
+/// Sections of systemd-networkd that set up queues (systemd.network(5)).
+const QUEUES: [&str; 12] = [
+    "[CAKE]",
+    "[HierarchyTokenBucket]",
+    "[HierarchyTokenBucketClass]",
+    "[NetworkEmulator]",
+    "[TokenBucketFilter]",
+    "[FairQueueing]",
+    "[FairQueueingControlledDelay]",
+    "[ControlledDelay]",
+    "[StochasticFairnessQueueing]",
+    "[DeficitRoundRobinScheduler]",
+    "[PFIFO]",
+    "[QuickFairQueueing]",
+];
+
+/// The sections of such a file that would set up queues.
+pub(crate) fn unread_sections(text: &str) -> Vec<Missed> {
+    let of = text.lines().enumerate().filter(|(_, l)| QUEUES.contains(&l.trim()));
+    let why = "settings of systemd-networkd are not read";
+    of.map(|(n, _)| Missed { from: n as u32 + 1, to: n as u32 + 1, commands: 1, why: why.to_owned() })
+        .collect()
+}
+
+/// Lines that speak of a command and stand in none of the scripts that were read.
+pub(crate) fn unread(text: &str, scripts: &[String], why: &str) -> Vec<Missed> {
+    let read: Vec<Vec<&str>> = scripts.iter().map(|s| s.lines().collect()).collect();
+    let was_read = |n: usize| read.iter().any(|s| s.get(n).is_some_and(|l| !l.trim().is_empty()));
+    let missed = text.lines().enumerate().filter(|(n, line)| speaks(line) && !was_read(*n));
+    let one = |(n, _): (usize, &str)| Missed {
+        from: n as u32 + 1,
+        to: n as u32 + 1,
+        commands: 1,
+        why: why.to_owned(),
+    };
+    missed.map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(file: &str, text: &str, want: &[&[&str]]) {
+        let lines: Vec<&str> = text.lines().collect();
+        let got = scripts(kind(file, text).expect(file), &lines);
+        let got: Vec<Vec<&str>> = got.iter().map(|t| t.lines().map(str::trim_end).collect()).collect();
+        assert_eq!(got, want, "{file}");
+    }
+
+    #[test]
+    fn commands_of_interfaces_and_makefiles() {
+        check(
+            "interfaces",
+            "iface eth0 inet dhcp\n  up tc a \\\n    b\n  down tc c\n",
+            &[&["", "     tc a \\", "    b", ""], &["", "", "", "       tc c"]],
+        );
+        check(
+            "makefile",
+            "DEV ?= eth0\nup:\n\t@tc a $(DEV) $$x\ndown:\n\t-tc b $(DEV)\n",
+            &[&["DEV=eth0", "", "  tc a ${DEV} $x", "", ""], &["DEV=eth0", "", "", "", "  tc b ${DEV}"]],
+        );
+    }
+
+    #[test]
+    fn commands_of_other_languages() {
+        check("vagrantfile", "x <<-SHELL\n  tc a\nSHELL\ny <<-TXT\n  z\nTXT\n", &[&["", "  tc a"]]);
+        check("jenkinsfile", "sh '''\ntc a\n'''\n", &[&["", "tc a"]]);
+        check("x", "#!/sbin/openrc-run\nstart() {\n", &[&["#!/bin/sh", "start() {"]]);
+        assert_eq!(kind("x.sh", "cat <<E\niface eth0 inet dhcp\nE\n"), None);
+    }
+
+    #[test]
+    fn what_speaks_of_commands() {
+        for line in [
+            "exec(\"tc\", \"qdisc\", \"add\", x)",
+            "  up /sbin/tc class replace y",
+            "system('iptables -t mangle -A')",
+        ] {
+            assert!(speaks(line), "{line}");
+        }
+        for line in ["# tc qdisc add", "tc qdisc show", "the tc tool", "etc qdisc add"] {
+            assert!(!speaks(line), "{line}");
+        }
+        let read = ["\n tc qdisc add\n".to_owned()];
+        let missed = unread("tc qdisc add a\ntc qdisc add b\n", &read, "why");
+        assert_eq!(missed.iter().map(|m| m.from).collect::<Vec<_>>(), [1]);
+    }
+}

@@ -14,7 +14,7 @@ mod tcp;
 mod tuple;
 
 pub use tuple::Tuple;
-pub(super) use tuple::four;
+pub(super) use tuple::{any, four};
 
 use super::places::Places;
 use penstock_lang::iptables::extension::state;

@@ -257,8 +257,7 @@ fn sources_of_ipv6_are_translated() {
         assert_eq!(net.hosts[1].unsimulated(), [""; 0]);
         net.send(0, udp("fd00:2::1", 100)).unwrap();
         let (_, packet) = net.delivered.last().expect("it has come");
-        let L3::Ipv6(h) = packet.l3 else { panic!("{packet:?}") };
-        h.src.to_string()
+        h6(packet).src.to_string()
     };
     let chain =
         ["nft add table inet t", "nft 'add chain inet t n { type nat hook postrouting priority 100 ; }'"];
@@ -272,6 +271,48 @@ fn sources_of_ipv6_are_translated() {
     assert_eq!(nft("nft add rule inet t n meta nfproto ipv4 masquerade"), "fd00:1::1");
     assert_eq!(nft("nft add rule inet t n ip saddr 10.0.0.0/8 masquerade"), "fd00:1::1");
     assert_eq!(nft("nft add rule inet t n snat ip to 10.0.0.1"), "fd00:1::1");
+}
+
+/// Docker's rules for a published port and Kubernetes' for a service: a packet for the router's address comes to the server, as from the router.
+#[test]
+fn rules_of_docker_and_kubernetes_translate_ipv6() {
+    let docker = [
+        "-N DOCKER",
+        "-A PREROUTING -m addrtype --dst-type LOCAL -j DOCKER",
+        "-A OUTPUT ! -d ::1/128 -m addrtype --dst-type LOCAL -j DOCKER",
+        "-A POSTROUTING -o eth1 -j MASQUERADE",
+        "-A DOCKER ! -i docker0 -p udp -m udp --dport 2000 -j DNAT --to-destination [fd00:2::1]:80",
+    ];
+    let kubernetes = [
+        "-N KUBE-SERVICES",
+        "-N KUBE-MARK-MASQ",
+        "-N KUBE-POSTROUTING",
+        "-N KUBE-SVC-A",
+        "-A PREROUTING -j KUBE-SERVICES",
+        "-A POSTROUTING -j KUBE-POSTROUTING",
+        "-A KUBE-MARK-MASQ -j MARK --set-xmark 0x4000/0x4000",
+        "-A KUBE-POSTROUTING -m mark ! --mark 0x4000/0x4000 -j RETURN",
+        "-A KUBE-POSTROUTING -j MARK --xor-mark 0x4000",
+        "-A KUBE-POSTROUTING -j MASQUERADE",
+        "-A KUBE-SERVICES -d fd00:1::fe/128 -p udp --dport 2000 -j KUBE-SVC-A",
+        "-A KUBE-SVC-A ! -s fd00:2::/64 -j KUBE-MARK-MASQ",
+        "-A KUBE-SVC-A -p udp -m statistic --mode random --probability 1.0 -j DNAT --to-destination [fd00:2::1]:80",
+    ];
+    for rules in [&docker[..], &kubernetes[..]] {
+        let mut net = routed();
+        for rule in rules {
+            let out = net.hosts[1].exec(&format!("ip6tables -t nat {rule}"), net.now);
+            assert_eq!(out.status, 0, "{rule}: {}", out.stderr);
+        }
+        assert_eq!(net.hosts[1].unsimulated(), [""; 0]);
+        net.send(0, udp("fd00:1::fe", 100)).unwrap();
+        let (at, packet) = net.delivered.last().expect("it has come");
+        let L4::Udp(u) = packet.l4 else { panic!("{packet:?}") };
+        assert_eq!(
+            (*at, h6(packet).src, h6(packet).dst, u.dport),
+            (2, ip("fd00:2::fe"), ip("fd00:2::1"), 80)
+        );
+    }
 }
 
 #[test]

@@ -77,6 +77,10 @@ impl Connection {
     pub(super) fn is_closed(&self) -> bool {
         self.tuples[0].protocol == ipproto::TCP && self.tcp.is_closed()
     }
+    /// Whether its addresses are those of IPv6.
+    pub fn is_ipv6(&self) -> bool {
+        self.tuples[0].src >> 32 != 0 || self.tuples[0].dst >> 32 != 0
+    }
     /// Whether all bits are set.
     pub fn has(&self, bits: u16) -> bool {
         self.status & bits == bits

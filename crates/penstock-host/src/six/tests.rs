@@ -273,6 +273,40 @@ fn sources_of_ipv6_are_translated() {
     assert_eq!(nft("nft add rule inet t n snat ip to 10.0.0.1"), "fd00:1::1");
 }
 
+/// What `conntrack` 1.4.7 shows of both families and of one (as on Linux 6.12).
+#[test]
+fn conntrack_shows_connections_of_ipv6() {
+    let mut net = routed();
+    let run = |net: &mut Net, line: &str| {
+        let out = net.hosts[1].exec(line, net.now);
+        (out.status, out.stdout, out.stderr)
+    };
+    assert_eq!(run(&mut net, "ip6tables -t nat -A POSTROUTING -o eth1 -j MASQUERADE").0, 0);
+    net.send(0, udp("fd00:2::1", 100)).unwrap();
+    net.send(0, echo("fd00:2::1", 104)).unwrap();
+    let datagram = "src=fd00:1::1 dst=fd00:2::1 sport=1000 dport=2000 [UNREPLIED] src=fd00:2::1 dst=fd00:2::fe sport=2000 dport=1000 mark=0 use=1\n";
+    let pinged = "icmpv6   58 29 src=fd00:1::1 dst=fd00:2::1 type=128 code=0 id=7 src=fd00:2::1 dst=fd00:2::fe type=129 code=0 id=7 mark=0 use=1\n";
+    for (asks, both) in [("", [true, true]), (" -f ipv6", [true, true]), (" -f ipv4", [false, false])]
+        .into_iter()
+        .chain([(" -s fd00:1::/64", [true, true]), (" -q fd00:2::fe -p udp", [true, false])])
+        .chain([(" -p ipv6-icmp", [false, true]), (" -s 10.0.0.1", [false, false])])
+    {
+        let (status, text, _) = run(&mut net, &format!("conntrack -L{asks}"));
+        let has = [
+            text.contains(datagram),
+            text.contains(pinged) || text.contains(&pinged.replace("58 29", "58 30")),
+        ];
+        assert_eq!((status, has), (0, both), "{asks}: {text}");
+    }
+    let (status, _, said) = run(&mut net, "conntrack -L -f ipv6 -s 10.0.0.1");
+    assert!(
+        status == 2 && said.starts_with("conntrack v1.4.7 (conntrack-tools): mismatched address family\n"),
+        "{said}"
+    );
+    assert_eq!(run(&mut net, "conntrack -D -f ipv6 -p udp").0, 0);
+    assert!(!run(&mut net, "conntrack -L").1.contains("udp"));
+}
+
 /// Docker's rules for a published port and Kubernetes' for a service: a packet for the router's address comes to the server, as from the router.
 #[test]
 fn rules_of_docker_and_kubernetes_translate_ipv6() {

@@ -40,7 +40,7 @@ fn tuple(t: &Tuple, ip6: bool, out: bool) -> String {
 impl Tracking {
     fn line(&self, c: &Connection, now: i64, kernel: bool) -> String {
         let acct = self.shows_counts;
-        let ip6 = c.tuples[0].src >> 32 != 0 || c.tuples[0].dst >> 32 != 0;
+        let ip6 = c.is_ipv6();
         let protocol = c.tuples[0].protocol;
         let mut out = format!("{:<8} {protocol} ", protocol_name(protocol));
         let _ = write!(out, "{} ", (c.expires - now).max(0) / self.hz());
@@ -70,8 +70,7 @@ impl Tracking {
         let now = self.ticks(now);
         let mut out = String::new();
         for c in self.shown(now) {
-            let ip6 = c.tuples[0].src >> 32 != 0;
-            let family = if ip6 { "ipv6     10 " } else { "ipv4     2 " };
+            let family = if c.is_ipv6() { "ipv6     10 " } else { "ipv4     2 " };
             let _ = writeln!(out, "{family}{}zone={} use=2", self.line(c, now, true), c.tuples[0].zone);
         }
         out

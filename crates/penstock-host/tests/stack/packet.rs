@@ -73,7 +73,7 @@ fn quoted(q: &Value) -> Quoted {
 /// What is compared of a packet.
 pub(crate) fn describe(skb: &Skb) -> Option<Value> {
     // What IPv6 has in a header of its own is shown in the same form: eighths, and whether more follow.
-    let of = |f: &Fragment| f.offset() as u16 / 8 | u16::from(f.more()) << 13;
+    let of = |f: &Fragment| (f.offset() as u16 / 8) | (u16::from(f.more()) << 13);
     let (src, dst, protocol, ttl, tos, frag, df) = match skb.l3 {
         L3::Ipv4(h) => {
             let (src, dst) = (h.src.into(), h.dst.into());

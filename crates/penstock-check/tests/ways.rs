@@ -80,6 +80,35 @@ fn filters_see_the_translated_source() {
 }
 
 #[test]
+fn filters_see_the_translated_source_of_ipv6() {
+    let script = |nat: &str, net: &str| {
+        format!(
+            "{TREE}ip addr add 203.0.113.7/24 dev eth0\nip -6 addr add 2001:db8::7/64 dev eth0\n\
+             iptables -t nat -A POSTROUTING -o eth0 -j SNAT --to-source 32.1.13.184\n\
+             ip6tables -t nat -A POSTROUTING -o eth0 -j {nat}\n\
+             tc filter add dev eth0 parent 1: protocol ipv6 prio 1 u32 match ip6 src {net} flowid 1:10\n"
+        )
+    };
+    let packet = "tcp [fd00:1::5]:40000 > [2001:db8:9::1]:80 in eth1";
+    for (nat, net, place) in [
+        ("MASQUERADE", "fd00:1::/64", "1:30"),
+        ("MASQUERADE", "2001:db8::7/128", "1:10"),
+        ("SNAT --to-source 2001:db8:5::9", "2001:db8:5::/48", "1:10"),
+        ("SNAT --to-source 2001:db8:5::9-2001:db8:5::a", "2001:db8:6::/48", "1:30"),
+        ("SNAT --to-source 2001:db8:5::9", "fd00:1::/64", "1:30"),
+    ] {
+        goes(&script(nat, net), "eth0", packet, place);
+        parted(&script(nat, net), "eth0", packet, place);
+    }
+    // Nobody has said which address the device has.
+    let unsaid =
+        script("MASQUERADE", "2001:db8::/32").replace("ip -6 addr add 2001:db8::7/64 dev eth0\n", "");
+    let facts = facts(&Script { text: unsaid, ..Script::default() }, &Settings::default());
+    let text = partition(&facts, "eth0").unwrap().text();
+    assert!(text.contains("eth0's own address is within 2001:db8::/32"), "{text}");
+}
+
+#[test]
 fn tagged_packets() {
     let script = format!(
         "{TREE}tc filter add dev eth0 parent 1: protocol 802.1q prio 1 flower vlan_id 100 flowid 1:10\n\

@@ -103,7 +103,7 @@ impl Host {
         };
         let gone = device.addresses.remove(at);
         device.networks.remove(&gone);
-        self.netfilter.unmasquerade(ifindex, Some(gone.prefix.addr));
+        self.netfilter.unmasquerade(ifindex, Some(gone.prefix.addr.into()));
         let device = &mut self.devices[ifindex];
         if !gone.secondary {
             device.addresses.retain(|a| {

@@ -492,14 +492,11 @@ impl Host {
         let six = self.has_ipv6();
         let rules =
             self.unsimulated_rules().into_iter().filter(|rule| six || !rule.starts_with("ip6tables "));
-        let translation = (six && self.six.forwarding && self.netfilter.translates6()).then(|| {
-            "rules that translate addresses meet IPv6 packets, whose addresses are not translated here: write them for IPv4 alone (iptables, nft's ip)".to_owned()
-        });
         let settings = self.unfollowed_settings().into_iter().chain(self.unfollowed_parameters());
         let settings = settings.chain(self.unfollowed_words());
         queueing
             .chain(parts)
-            .chain(rules.chain(translation).chain(settings).map(|rule| format!("{}: {rule}", self.name)))
+            .chain(rules.chain(settings).map(|rule| format!("{}: {rule}", self.name)))
             .collect()
     }
     /// Words of commands that were taken and shown as Linux does, and from which nothing follows here: a sentence each.

@@ -167,6 +167,11 @@ fn nft_1_0_6_says_the_same_of_fib_and_zones() {
 }
 
 #[test]
+fn ip6tables_1_8_9_and_nft_1_0_6_say_the_same_of_translation() {
+    check(include_str!("golden/nat6-1.0.6.txt"), bare);
+}
+
+#[test]
 fn nft_1_0_6_says_the_same() {
     check(include_str!("golden/nft-1.0.6.txt"), bare);
 }

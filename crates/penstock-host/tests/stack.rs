@@ -18,8 +18,20 @@ fn cases(file: &str) -> Vec<Value> {
 
 #[test]
 fn packets_are_translated_as_linux_does() {
+    replay("nat.jsonl", 100, 1500);
+}
+
+/// The same of IPv6 (`vectors/stack/nat6.py`).
+#[test]
+fn packets_of_ipv6_are_translated_as_linux_does() {
+    replay("nat6.jsonl", 90, 1300);
+}
+
+/// All cases of a file agree, and there are at least so many, and packets.
+#[track_caller]
+fn replay(file: &str, least: usize, least_packets: usize) {
     let wanted: Option<u64> = std::env::var("PENSTOCK_STACK").ok().and_then(|n| n.parse().ok());
-    let all = cases("nat.jsonl");
+    let all = cases(file);
     let mut packets = 0;
     let mut wrong = Vec::new();
     for case in &all {
@@ -33,7 +45,7 @@ fn packets_are_translated_as_linux_does() {
     }
     assert!(wrong.is_empty(), "{} of {} cases differ\n{}", wrong.len(), all.len(), wrong.join("\n"));
     assert!(
-        wanted.is_some() || (all.len() >= 100 && packets >= 1500),
+        wanted.is_some() || (all.len() >= least && packets >= least_packets),
         "{} cases, {packets} packets",
         all.len()
     );

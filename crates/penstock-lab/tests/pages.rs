@@ -152,7 +152,6 @@ const TRIED: [(&str, &[&str]); 3] = [
             "nft add table inet t; nft add flowtable inet t f",
             "nft add table inet t; nft add map inet t m { type ipv4_addr : counter }",
             "iptables -t nat -A POSTROUTING -o eth1 -j NETMAP --to 192.0.2.0/24",
-            "sysctl -w net.ipv6.conf.all.forwarding=1; ip -6 addr add fd00::1/64 dev eth0; ip6tables -t nat -A POSTROUTING -o eth1 -j MASQUERADE",
             "ipset create s hash:ip; iptables -t mangle -A POSTROUTING -j SET --map-set s dst --map-queue",
         ],
     ),

@@ -16,6 +16,7 @@ pub mod dynamic;
 mod dynset;
 mod keys;
 mod lex;
+mod nat;
 mod object;
 mod parse;
 mod sets;

@@ -18,10 +18,19 @@ pub struct State {
     pub tos: (u8, u8),
     /// Its priority.
     pub priority: Priority,
-    /// Whether its source has been translated: to which address, where that is known.
-    pub translated: Option<Option<u32>>,
+    /// Whether its source has been translated.
+    pub translated: Option<Translated>,
     /// The mark of its connection, where one counts: bits that rules have set, and their values. The others are as they were.
     pub conn: (u32, u32),
+}
+
+/// To which address a source has been translated, where that is known.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Translated {
+    /// Of IPv4.
+    Four(Option<u32>),
+    /// Of IPv6.
+    Six(Option<u128>),
 }
 
 /// Where `skb->priority` comes from.

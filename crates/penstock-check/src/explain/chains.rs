@@ -3,7 +3,7 @@
 //! Follows: linux v6.12 `net/ipv4/netfilter/ip_tables.c` `ipt_do_table`, `net/ipv4/ip_forward.c` `ip_forward` (the priority from the ToS).
 //! Differs: policies are taken to accept; what only connections, counters or time tell is a condition by itself.
 
-use super::ask::{Priority, State};
+use super::ask::{Priority, State, Translated};
 use super::cube::{Any, Cube, Names, Place, both, none_of, range};
 use super::diagram::tidy;
 use crate::facts::Facts;
@@ -14,6 +14,7 @@ use penstock_lang::iptables::{
     print_target,
 };
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// With more parts than these fewer are looked for.
 const MANY: usize = 300;
@@ -247,8 +248,13 @@ fn then(part: &Passed, ruled: &Ruled, depth: u32, facts: &Facts) -> Option<Fate>
         Target::Return => at = if depth == 0 { At::Out } else { At::Chain(depth - 1) },
         Target::Jump(_) | Target::Goto(_) => at = At::Chain(depth + 1),
         Target::Plain(p) if matches!(p.name.as_str(), "MASQUERADE" | "SNAT") => {
-            state.translated =
-                Some(super::hooks::source(facts, &p.save, ruled.rule.output.as_ref()).map(u32::from));
+            let source = super::hooks::source(facts, ruled.family, &p.save, ruled.rule.output.as_ref());
+            state.translated = Some(match (ruled.family, source) {
+                (Family::Ip6, Some(IpAddr::V6(to))) => Translated::Six(Some(to.into())),
+                (Family::Ip6, _) => Translated::Six(None),
+                (_, Some(IpAddr::V4(to))) => Translated::Four(Some(to.into())),
+                _ => Translated::Four(None),
+            });
             at = At::Out;
         }
         _ => return None,

@@ -5,7 +5,7 @@ use crate::facts::Facts;
 use crate::marks::Ruled;
 use penstock_lang::iptables::{Connmark, Edit, Family, Iface, Match, PortKind, Rule, Table, Target, Verdict};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What became of it at the hooks.
 pub(super) struct Passed {
@@ -20,22 +20,36 @@ pub(super) struct Passed {
 }
 
 /// What stands for the address of a device that nobody has said: one that no machine has.
-const NOBODY: Ipv4Addr = Ipv4Addr::new(240, 0, 0, 1);
+fn nobody(family: Family) -> IpAddr {
+    match family {
+        Family::Ip => Ipv4Addr::new(240, 0, 0, 1).into(),
+        Family::Ip6 => Ipv6Addr::new(0x100, 0, 0, 0, 0, 0, 0, 1).into(),
+    }
+}
 
 /// The address a packet has behind `SNAT` or `MASQUERADE`, as `iptables -S` writes the target; `None` where the script does not say it.
-pub(super) fn source(facts: &Facts, save: &str, output: Option<&Iface>) -> Option<Ipv4Addr> {
+pub(super) fn source(facts: &Facts, family: Family, save: &str, output: Option<&Iface>) -> Option<IpAddr> {
     let mut words = save.split_whitespace();
     if words.any(|w| w == "--to-source") {
-        return words.next()?.split([':', '-']).next()?.parse().ok();
+        let to = words.next()?;
+        return match family {
+            Family::Ip => to.split([':', '-']).next()?.parse().ok(),
+            Family::Ip6 => to.trim_start_matches('[').split([']', '-']).next()?.parse().ok(),
+        };
     }
+    let own = |w: &String| {
+        let addr = w.split('/').next()?.parse::<IpAddr>().ok()?;
+        (addr.is_ipv6() == (family == Family::Ip6)).then_some(addr)
+    };
     let output = output.filter(|o| !o.wildcard && !o.invert)?.name.as_str();
     let mut steps = facts.steps.iter().rev().filter(|s| s.ok() && s.program() == "ip");
     let given = steps.find(|s| {
         let to = s.value(&["dev"]) == Some(output);
         to && s.words.iter().any(|w| w.starts_with('a') && "address".starts_with(w.as_str()))
             && (s.has("add") || s.has("a") || s.has("replace"))
+            && s.words.iter().any(|w| own(w).is_some())
     })?;
-    given.words.iter().find_map(|w| w.split('/').next()?.parse().ok())
+    given.words.iter().find_map(own)
 }
 
 /// Commands that make VLAN devices above a device: the new one's name, its tag's ethertype and number.
@@ -223,15 +237,13 @@ impl Way<'_> {
                     }
                 }
                 Target::Plain(p) if matches!(p.name.as_str(), "MASQUERADE" | "SNAT") => {
-                    let to = source(own.facts, &p.save, ruled.rule.output.as_ref());
+                    let to = source(own.facts, family, &p.save, ruled.rule.output.as_ref());
                     let seen = match to {
                         Some(to) => format!("{to} here"),
                         None => "that of the device here, which the script does not give".to_owned(),
                     };
                     self.said.push(format!("the source {} becomes {seen}: filters see that one", probe.src));
-                    if family == Family::Ip {
-                        probe.translate(to.unwrap_or(NOBODY));
-                    }
+                    probe.translate(to.unwrap_or(nobody(family)));
                     return End::Accept;
                 }
                 _ => {}

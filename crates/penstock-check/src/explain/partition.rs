@@ -1,5 +1,6 @@
 //! Which packets reach which class: all packets of a device in parts, and what is left.
 
+use super::ask::Translated;
 use super::chains;
 use super::cover::{Index, Left, Patience, left};
 use super::cube::{Cube, Names, Place, words};
@@ -7,7 +8,7 @@ use super::diagram::expand;
 use super::space::{Entry, INGRESS, Space, To, hook};
 use super::{Probe, device, feed};
 use crate::facts::{Device, Facts};
-use crate::filters::{Filter, QINQ, VLAN};
+use crate::filters::{Filter, IP, IP6, QINQ, VLAN};
 use penstock_model::Handle;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -232,20 +233,39 @@ fn alive(ways: Vec<chains::Passed>) -> Vec<chains::Passed> {
 }
 
 /// The source that filters see is not the one the packet came with: it is `source`, or an address of `dev` that nobody says.
-fn translated(cube: &Cube, source: Option<u32>, dev: &str, names: &mut Names) -> Option<Cube> {
+fn translated(cube: &Cube, source: Translated, dev: &str, names: &mut Names) -> Option<Cube> {
+    // The words of the header that have the source, from the first, and what they have become.
+    let (ethertype, first, words_of, to) = match source {
+        Translated::Four(to) => (IP, 12, 1, to.map(u128::from)),
+        Translated::Six(to) => (IP6, 8, 4, to),
+    };
     let mut out = Cube::all();
+    let mut asked = Cube::all();
     for &(place, mask, value) in &cube.0 {
-        let one = match (place, source) {
-            (Place::Word(12), Some(source)) if (source ^ value) & mask != 0 => return None,
-            (Place::Word(12), Some(_)) => Cube::all(),
-            (Place::Word(12), None) => {
-                let text = words(&Cube::of(place, mask, value), names);
-                let text = format!("{dev}'s own address is within {}", text.trim_start_matches("src "));
-                Cube::of(Place::Other(names.other(&text)), 1, 1)
+        let one = Cube::of(place, mask, value);
+        let at = match place {
+            Place::Word(off) if (first..first + 4 * words_of).contains(&off) && off % 4 == 0 => off,
+            _ => {
+                out = out.and(&one)?;
+                continue;
             }
-            _ => Cube::of(place, mask, value),
         };
-        out = out.and(&one)?;
+        match to {
+            Some(to) => {
+                let word = (to >> (32 * (words_of - 1 - (at - first) / 4))) as u32;
+                if (word ^ value) & mask != 0 {
+                    return None;
+                }
+            }
+            None => asked = asked.and(&one)?,
+        }
+    }
+    if asked != Cube::all() {
+        let asked = if ethertype == IP6 { asked.and(&Cube::ethertype(IP6))? } else { asked };
+        let text = words(&asked, names);
+        let text = text.trim_start_matches("ipv6, ").trim_start_matches("src ");
+        let text = format!("{dev}'s own address is within {text}");
+        out = out.and(&Cube::of(Place::Other(names.other(&text)), 1, 1))?;
     }
     Some(out)
 }

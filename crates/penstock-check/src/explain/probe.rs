@@ -205,12 +205,20 @@ impl Probe {
     }
 
     /// Its source is another from here on.
-    pub fn translate(&mut self, source: Ipv4Addr) {
-        self.src = source.into();
-        if let Some((IP, bytes)) = &mut self.caught
-            && let Some(place) = bytes.get_mut(12..16)
-        {
-            place.copy_from_slice(&source.octets());
+    pub fn translate(&mut self, source: IpAddr) {
+        self.src = source;
+        match (&mut self.caught, source) {
+            (Some((IP, bytes)), IpAddr::V4(source)) => {
+                if let Some(place) = bytes.get_mut(12..16) {
+                    place.copy_from_slice(&source.octets());
+                }
+            }
+            (Some((IP6, bytes)), IpAddr::V6(source)) => {
+                if let Some(place) = bytes.get_mut(8..24) {
+                    place.copy_from_slice(&source.octets());
+                }
+            }
+            _ => {}
         }
     }
 

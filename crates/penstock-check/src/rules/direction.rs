@@ -1,6 +1,6 @@
 //! PS223 and PS224: the way packets go, by the machine's own addresses, routes and devices.
 
-use super::nat::{is_translated, private, translated};
+use super::nat::{is_translated, private, translated, translated4};
 use crate::facts::{Device, Facts, Step};
 use crate::filters::{Field, Filter};
 use crate::finding::{Found, Rule, Say};
@@ -256,7 +256,7 @@ fn rules_out(facts: &Facts, nets: &[(&str, Net)], found: &mut Found) {
 fn source(facts: &Facts, found: &mut Found) {
     let own = own_addresses(facts);
     let fed = super::marks::fed_from_ingress(facts);
-    let nat = translated(facts);
+    let nat = translated4(facts);
     let inside = super::nat::inside(facts);
     let real: Vec<&str> = facts
         .devices

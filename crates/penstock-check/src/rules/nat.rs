@@ -3,7 +3,7 @@
 use crate::facts::{Device, Facts};
 use crate::filters::{Field, Filter};
 use crate::finding::{Found, Level, Rule, Say};
-use penstock_lang::iptables::{Iface, Table, Target};
+use penstock_lang::iptables::{Family, Iface, Table, Target};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
@@ -39,12 +39,19 @@ pub const RULES: &[Rule] = &[
 
 /// Devices whose packets are masqueraded on the way out; an empty name is every device.
 pub fn translated(facts: &Facts) -> Vec<Option<&Iface>> {
+    translated_of(facts, &[Family::Ip, Family::Ip6])
+}
+/// The same of packets of IPv4 alone.
+pub fn translated4(facts: &Facts) -> Vec<Option<&Iface>> {
+    translated_of(facts, &[Family::Ip])
+}
+fn translated_of<'a>(facts: &'a Facts, families: &[Family]) -> Vec<Option<&'a Iface>> {
     let nat = |t: &Target| matches!(t, Target::Plain(p) if matches!(p.name.as_str(), "MASQUERADE" | "SNAT"));
     let mut all: Vec<Option<&Iface>> = facts
         .netfilter
         .rules
         .iter()
-        .filter(|r| r.table == Table::Nat && nat(&r.rule.target))
+        .filter(|r| families.contains(&r.family) && r.table == Table::Nat && nat(&r.rule.target))
         .map(|r| r.rule.output.as_ref())
         .collect();
     let by_nft = facts.steps.iter().any(|s| matches!(&s.what, crate::facts::What::Rules(t) if t.contains("masquerade") || t.contains("MASQUERADE")));
@@ -71,7 +78,7 @@ fn each(facts: &Facts) -> impl Iterator<Item = (&Device, &Filter)> {
 }
 
 fn source(facts: &Facts, found: &mut Found) {
-    let nat = translated(facts);
+    let nat = translated4(facts);
     if nat.is_empty() {
         return;
     }
@@ -105,7 +112,7 @@ fn source(facts: &Facts, found: &mut Found) {
 }
 
 fn destination(facts: &Facts, found: &mut Found) {
-    let nat = translated(facts);
+    let nat = translated4(facts);
     if nat.is_empty() {
         return;
     }
@@ -128,7 +135,13 @@ fn destination(facts: &Facts, found: &mut Found) {
 
 /// The inside networks that the script itself names, by their first 16 bits: those that rules' packets come from, and devices' own.
 pub fn inside(facts: &Facts) -> BTreeSet<u32> {
-    let by_rules = facts.netfilter.rules.iter().filter_map(|r| r.rule.src).map(|s| s.addr as u32);
+    let by_rules = facts
+        .netfilter
+        .rules
+        .iter()
+        .filter(|r| r.family == Family::Ip)
+        .filter_map(|r| r.rule.src)
+        .map(|s| s.addr as u32);
     let gives = |s: &&crate::facts::Step| s.program() == "ip" && s.has("add") || s.program() == "ifconfig";
     let word = |w: &String| w.split('/').next().and_then(|a| a.parse::<Ipv4Addr>().ok());
     let by_devices = facts.steps.iter().filter(gives).flat_map(|s| &s.words).filter_map(word).map(u32::from);
@@ -136,7 +149,7 @@ pub fn inside(facts: &Facts) -> BTreeSet<u32> {
 }
 
 fn wrong_way(facts: &Facts, found: &mut Found) {
-    let nat = translated(facts);
+    let nat = translated4(facts);
     let fed = super::marks::fed_from_ingress(facts);
     let inside = inside(facts);
     // One of the range homes have, or of a network the script names.

@@ -8,7 +8,7 @@ use crate::netfilter::Connection;
 use crate::{Host, Output};
 use penstock_lang::token::Line;
 use penstock_model::Time;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 const VERSION: &str = "conntrack v1.4.7 (conntrack-tools)";
 
@@ -16,8 +16,10 @@ const VERSION: &str = "conntrack v1.4.7 (conntrack-tools)";
 #[derive(Default)]
 struct Wanted {
     protocol: Option<u8>,
-    /// Source and destination of the original, of the reply.
-    addresses: [Option<u128>; 4],
+    /// `-f`, or that of an address: whether it is IPv6.
+    six: Option<bool>,
+    /// Source and destination of the original, of the reply: address and mask.
+    addresses: [Option<(u128, u128)>; 4],
     ports: [Option<u16>; 4],
     mark: Option<u32>,
     translated: u16,
@@ -28,8 +30,13 @@ impl Wanted {
         let [original, reply] = c.tuples;
         let addresses = [original.src, original.dst, reply.src, reply.dst];
         let ports = [original.sport, original.dport, reply.sport, reply.dport];
-        self.protocol.is_none_or(|p| p == original.protocol)
-            && self.addresses.iter().zip(addresses).all(|(a, is)| a.is_none_or(|a| a == is))
+        self.six.is_none_or(|six| six == c.is_ipv6())
+            && self.protocol.is_none_or(|p| p == original.protocol)
+            && self
+                .addresses
+                .iter()
+                .zip(addresses)
+                .all(|(a, is)| a.is_none_or(|(a, mask)| (a ^ is) & mask == 0))
             && self.ports.iter().zip(ports).all(|(p, is)| p.is_none_or(|p| p == is))
             && self.mark.is_none_or(|mark| mark == c.mark)
             && (self.translated == 0 || c.status & self.translated != 0)
@@ -48,30 +55,55 @@ impl Wanted {
         }
         Ok(())
     }
+    /// All that is asked is of one family.
+    fn family(&mut self, six: bool) -> Result<(), String> {
+        match self.six.replace(six) {
+            Some(before) if before != six => Err("mismatched address family".to_owned()),
+            _ => Ok(()),
+        }
+    }
     fn value(&mut self, option: &str, value: &str) -> Result<(), String> {
         let bad = || format!("Bad parameter `{value}'");
         let port = || value.parse::<u16>().map(Some).map_err(|_| bad());
-        let address = || {
-            let addr: Ipv4Addr = value.parse().map_err(|_| format!("Invalid IP address `{value}'"))?;
-            Ok::<_, String>(Some(u128::from(u32::from(addr))))
+        let place = match option {
+            "-s" | "--src" | "--orig-src" => Some(0),
+            "-d" | "--dst" | "--orig-dst" => Some(1),
+            "-r" | "--reply-src" => Some(2),
+            "-q" | "--reply-dst" => Some(3),
+            _ => None,
         };
+        if let Some(place) = place {
+            let invalid = || format!("Invalid IP address `{value}'");
+            let (addr, len) = value.split_once('/').map_or((value, None), |(a, len)| (a, Some(len)));
+            let addr: IpAddr = addr.parse().map_err(|_| invalid())?;
+            let bits = if addr.is_ipv6() { 128 } else { 32 };
+            let len = len.map_or(Ok(bits), |len| len.parse::<u8>().map_err(|_| invalid()))?;
+            if len > bits {
+                return Err(invalid());
+            }
+            self.family(addr.is_ipv6())?;
+            let (addr, before) = match addr {
+                IpAddr::V4(a) => (u128::from(u32::from(a)), 96),
+                IpAddr::V6(a) => (a.into(), 0),
+            };
+            self.addresses[place] = Some((addr, crate::six::mask(before + len)));
+            return Ok(());
+        }
         match option {
             "-p" | "--proto" => {
-                const KNOWN: [(&str, u8); 4] = [("icmp", 1), ("tcp", 6), ("udp", 17), ("icmpv6", 58)];
+                const KNOWN: [(&str, u8); 5] =
+                    [("icmp", 1), ("tcp", 6), ("udp", 17), ("icmpv6", 58), ("ipv6-icmp", 58)];
                 let named = KNOWN.iter().find(|k| k.0 == value).map(|k| k.1);
                 let number = named.or_else(|| value.parse().ok());
                 self.protocol = Some(number.ok_or(format!("`{value}' unsupported protocol"))?);
             }
-            "-s" | "--src" | "--orig-src" => self.addresses[0] = address()?,
-            "-d" | "--dst" | "--orig-dst" => self.addresses[1] = address()?,
-            "-r" | "--reply-src" => self.addresses[2] = address()?,
-            "-q" | "--reply-dst" => self.addresses[3] = address()?,
             "--sport" | "--orig-port-src" => self.ports[0] = port()?,
             "--dport" | "--orig-port-dst" => self.ports[1] = port()?,
             "--reply-port-src" => self.ports[2] = port()?,
             "--reply-port-dst" => self.ports[3] = port()?,
             "-m" | "--mark" => self.mark = Some(value.parse().map_err(|_| bad())?),
-            "-f" | "--family" if value == "ipv4" => {}
+            "-f" | "--family" if value == "ipv4" => self.family(false)?,
+            "-f" | "--family" if value == "ipv6" => self.family(true)?,
             _ => return Err(format!("option `{option}' is not known here")),
         }
         Ok(())

@@ -14,7 +14,7 @@ mod tcp;
 mod tuple;
 
 pub use tuple::Tuple;
-pub(super) use tuple::four;
+pub(super) use tuple::{any, four};
 
 use super::places::Places;
 use penstock_lang::iptables::extension::state;
@@ -76,6 +76,10 @@ impl Connection {
     /// Whether it is TCP's and over (`already_closed` of `nf_conncount.c`).
     pub(super) fn is_closed(&self) -> bool {
         self.tuples[0].protocol == ipproto::TCP && self.tcp.is_closed()
+    }
+    /// Whether its addresses are those of IPv6.
+    pub fn is_ipv6(&self) -> bool {
+        self.tuples[0].src >> 32 != 0 || self.tuples[0].dst >> 32 != 0
     }
     /// Whether all bits are set.
     pub fn has(&self, bits: u16) -> bool {

@@ -61,7 +61,8 @@ impl Lent {
         commit: bool,
         now: Time,
     ) -> bool {
-        if !matches!(skb.l3, L3::Ipv4(_)) {
+        // Addresses to choose from are those of IPv4 (`Act::unsimulated`).
+        if !matches!(skb.l3, L3::Ipv4(_)) && asked.addresses.is_some() {
             return true;
         }
         let status_of = |lent: &Lent| lent.tracking.get(known.id).map_or(0, |c| c.status);

@@ -302,11 +302,6 @@ impl Netfilter {
     pub(crate) fn translates(&self) -> bool {
         self.translates
     }
-    /// Whether rules would translate addresses of IPv6, which is not done here.
-    pub(crate) fn translates6(&self) -> bool {
-        let rules = self.table(Family::Ip6, Table::Nat).chains().iter().any(|c| !c.rules.is_empty());
-        rules || self.nft.translates6()
-    }
     /// Notes on a packet that comes to a qdisc what it is to the inside (`nf_ct_get_tuple_skb`), for those who sort by that.
     #[cold]
     pub(crate) fn note_inside(&mut self, skb: &mut Skb, now: Time) {
@@ -357,9 +352,7 @@ impl Netfilter {
             self.tracking.on = true;
         }
         for family in [Family::Ip, Family::Ip6] {
-            // Addresses of IPv6 stay as they are (`Netfilter::translates6`).
-            let translates = family == Family::Ip
-                && (self.loaded(family).contains(&Table::Nat) || self.nft.translates(family));
+            let translates = self.loaded(family).contains(&Table::Nat) || self.nft.translates(family);
             for hook in Hook::ALL {
                 let mut all: Vec<(i32, Station)> = Vec::new();
                 let mut nat: Vec<(i32, Station)> = Vec::new();
@@ -375,7 +368,7 @@ impl Netfilter {
                 if self.tracking.on && matches!(hook, Hook::Input | Hook::Postrouting) {
                     all.push((i32::MAX, Station::Confirm));
                 }
-                //= linux v6.12 net/netfilter/nf_nat_proto.c nf_nat_ipv4_ops
+                //= linux v6.12 net/netfilter/nf_nat_proto.c nf_nat_ipv4_ops, nf_nat_ipv6_ops
                 if translates && hook != Hook::Forward {
                     all.push((priority(Table::Nat, hook), Station::Nat));
                 }
@@ -443,9 +436,9 @@ impl Netfilter {
         }
     }
     /// A device went down, or lost an address: connections that were given its address are forgotten.
-    pub(crate) fn unmasquerade(&mut self, ifindex: u32, addr: Option<std::net::Ipv4Addr>) {
+    pub(crate) fn unmasquerade(&mut self, ifindex: u32, addr: Option<std::net::IpAddr>) {
         //= linux v6.12 net/netfilter/nf_nat_masquerade.c device_cmp, inet_cmp
-        let addr = addr.map(conntrack::four);
+        let addr = addr.map(conntrack::any);
         self.tracking
             .forget_all(|c| c.masqueraded == ifindex && addr.is_none_or(|addr| c.tuples[1].dst == addr));
     }

@@ -2,21 +2,21 @@
 //!
 //! A connection keeps its tuples as its packets come in. Where they are not each other's answer, the difference is what is translated.
 //!
-//! Follows: linux v6.12 `net/netfilter/nf_nat_core.c`, `nf_nat_proto.c`, `nf_nat_masquerade.c`, `nf_nat_redirect.c`, `xt_NETMAP.c`.
+//! Follows: linux v6.12 `net/netfilter/nf_nat_core.c`, `nf_nat_proto.c`, `nf_nat_masquerade.c`, `nf_nat_redirect.c`, `xt_NETMAP.c`, of IPv4 and of IPv6.
 //! Differs: where a port is chosen at random the numbers are ours; no helpers, no sequence numbers to be moved.
 
 mod target;
 
 pub(super) use target::Nat;
 
-use super::conntrack::{Tracking, Tuple, four, status};
+use super::conntrack::{Tracking, Tuple, any, status};
 use super::{Devices, Dice, Fate, Hook};
 use penstock_lang::iptables::extension::state;
 use penstock_model::Time;
 use penstock_packet::headers::ipproto;
 use penstock_packet::skb::Tracked;
 use penstock_packet::{L3, L4, Skb};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What a connection may be translated to (`struct nf_nat_range2`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -31,6 +31,8 @@ pub(super) struct Range {
     pub random: bool,
     /// `--persistent`: the destination does not decide on the address.
     pub persistent: bool,
+    /// `addresses` are of IPv6.
+    pub six: bool,
 }
 
 /// Ports tried in a row at most, and the number from which a connection that has ended gives way.
@@ -75,18 +77,41 @@ impl Range {
     /// `find_best_ips_proto`.
     fn address(&self, t: &mut Tuple, source: bool) {
         let Some((from, to)) = self.addresses else { return };
-        let chosen = if from == to {
+        *(if source { &mut t.src } else { &mut t.dst }) = if from == to {
             from
         } else {
-            let (from, to) = (from as u32, to as u32);
-            let word = |a: u128| (a as u32).swap_bytes();
-            let seed = if self.persistent { 0 } else { word(t.dst) };
-            let hash = penstock_sched::cls::flow::jhash2(&[word(t.src), 0, 0, 0], seed);
-            let count = u64::from(to - from) + 1;
-            let scaled = (u64::from(hash) * u64::from(count as u32)) >> 32;
-            u128::from(from.wrapping_add(scaled as u32))
+            let words = if self.six { 4 } else { 1 };
+            // As they lie in the kernel's memory.
+            let memory = |a: u128, i: usize| match i < words {
+                true => ((a >> (32 * (words - 1 - i))) as u32).swap_bytes(),
+                false => 0,
+            };
+            let seed = match self.persistent {
+                true => 0,
+                false => memory(t.dst, words - 1) ^ u32::from(t.zone),
+            };
+            let mut hash = penstock_sched::cls::flow::jhash2(
+                &std::array::from_fn::<_, 4, _>(|i| memory(t.src, i)),
+                seed,
+            );
+            let mut chosen = 0u128;
+            let mut all = false;
+            for i in 0..words {
+                let (least, most) = (memory(from, i).swap_bytes(), memory(to, i).swap_bytes());
+                // Behind a word that is not the last address's own, any will do.
+                let (least, count) = match all {
+                    true => (0, u32::MAX),
+                    false => (least, most.wrapping_sub(least).wrapping_add(1)),
+                };
+                let word = least.wrapping_add(((u64::from(hash) * u64::from(count)) >> 32) as u32);
+                all |= word != most;
+                chosen = chosen << 32 | u128::from(word);
+                if !self.persistent {
+                    hash ^= if source { memory(t.dst, i) } else { word.swap_bytes() };
+                }
+            }
+            chosen
         };
-        *(if source { &mut t.src } else { &mut t.dst }) = chosen;
     }
 }
 
@@ -268,25 +293,38 @@ impl Tracking {
     }
 }
 
-/// `nf_nat_ipv4_manip_pkt`: source or destination become the tuple's.
+/// `nf_nat_ipv4_manip_pkt`, `nf_nat_ipv6_manip_pkt`: source or destination become the tuple's.
 fn put(skb: &mut Skb, t: Tuple, source: bool, error: bool) {
-    if let L3::Ipv4(h) = &mut skb.l3 {
-        match source {
-            true => h.src = Ipv4Addr::from(t.src as u32),
-            false => h.dst = Ipv4Addr::from(t.dst as u32),
+    let six = match &mut skb.l3 {
+        L3::Ipv4(h) => {
+            match source {
+                true => h.src = Ipv4Addr::from(t.src as u32),
+                false => h.dst = Ipv4Addr::from(t.dst as u32),
+            }
+            false
         }
-    }
+        L3::Ipv6(h) => {
+            match source {
+                true => h.src = t.src.into(),
+                false => h.dst = t.dst.into(),
+            }
+            true
+        }
+        _ => return,
+    };
     if error {
         return;
     }
     let (sport, dport) = match &mut skb.l4 {
         L4::Tcp(h) => (&mut h.sport, &mut h.dport),
         L4::Udp(h) => (&mut h.sport, &mut h.dport),
-        L4::Icmp(h) if matches!(h.ty, 0 | 8 | 13..=18) => {
-            h.id = t.sport;
+        L4::Icmp(h) => {
+            if if six { matches!(h.ty, 128 | 129) } else { matches!(h.ty, 0 | 8 | 13..=18) } {
+                h.id = t.sport;
+            }
             return;
         }
-        _ => return,
+        L4::None => return,
     };
     match source {
         true => *sport = t.sport,
@@ -298,18 +336,24 @@ fn put(skb: &mut Skb, t: Tuple, source: bool, error: bool) {
 fn quote(skb: &mut Skb, t: Tuple, source: bool) {
     let L4::Icmp(i) = &mut skb.l4 else { return };
     let Some(q) = i.about_mut() else { return };
-    match source {
-        true => q.src = Ipv4Addr::from(t.src as u32).into(),
-        false => q.dst = Ipv4Addr::from(t.dst as u32).into(),
+    let side = if source { &mut q.src } else { &mut q.dst };
+    let to = if source { t.src } else { t.dst };
+    *side = match side {
+        IpAddr::V4(_) => Ipv4Addr::from(to as u32).into(),
+        IpAddr::V6(_) => Ipv6Addr::from(to).into(),
+    };
+    if q.fragment.is_some_and(|f| f.offset() > 0) {
+        return;
     }
     match q.protocol {
-        ipproto::ICMP => q.sport = t.sport,
+        ipproto::ICMP | ipproto::ICMPV6 => q.sport = t.sport,
         _ if source => q.sport = t.sport,
         _ => q.dport = t.dport,
     }
 }
 
-/// An address as a tuple has it.
-pub(super) fn address(a: Ipv4Addr) -> (u128, u128) {
-    (four(a), four(a))
+/// An address as a range has it.
+fn address(a: impl Into<IpAddr>) -> (u128, u128) {
+    let a = any(a.into());
+    (a, a)
 }

@@ -153,6 +153,8 @@ impl Host {
             return Err(KernelError::new(crate::link::EADDRNOTAVAIL, "ipv6: address not found"));
         };
         let gone = device.addresses6.remove(at);
+        self.netfilter.unmasquerade(ifindex, Some(addr.into()));
+        let device = &mut self.devices[ifindex];
         if !device.up {
             return Ok(());
         }
@@ -207,9 +209,14 @@ impl Host {
         self.six.fib.remove(|r| r.dev == ifindex);
         let Some(device) = self.devices.get_mut(ifindex) else { return };
         let keeps = (self.six.keep_all || device.six.conf.keep_addr_on_down) && !device.six.conf.disabled;
-        device
-            .addresses6
-            .retain(|a| keeps && a.lifetime.0 == u32::MAX && !is_link_local(a.addr) && !a.addr.is_loopback());
+        let netfilter = &mut self.netfilter;
+        device.addresses6.retain(|a| {
+            let stays = keeps && a.lifetime.0 == u32::MAX && !is_link_local(a.addr) && !a.addr.is_loopback();
+            if !stays {
+                netfilter.unmasquerade(ifindex, Some(a.addr.into()));
+            }
+            stays
+        });
         device.six.solicited.clear();
         device.six.anycast.clear();
     }

@@ -16,7 +16,7 @@ mod pmtu;
 pub(crate) mod reassembly;
 mod reject;
 mod settings;
-mod source;
+pub(crate) mod source;
 #[cfg(test)]
 mod tests;
 

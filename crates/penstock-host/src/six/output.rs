@@ -38,6 +38,17 @@ fn flow_label(h: &Ipv6, packet: &Skb, seed: u64) -> u32 {
     ((hash >> 40) as u32 & 0x000f_ffff) | 0x0008_0000
 }
 
+/// The error of a way that leads nowhere (`dst->error`), 0 of one that leads on.
+fn refused(kind: Option<Kind6>) -> i32 {
+    match kind {
+        Some(kind) if kind.leads() => 0,
+        Some(Kind6::Unreachable) => 113,
+        Some(Kind6::Prohibit) => 13,
+        Some(_) => KernelError::EINVAL,
+        None => 101,
+    }
+}
+
 impl Host {
     /// The way of a packet, of which nothing is remembered. A host passes by gateways that do not answer; a router does not ask.
     pub(crate) fn search6(&self, key: &Key6) -> Hop6 {
@@ -99,13 +110,9 @@ impl Host {
             ports: Ports::of(&packet),
             ..Key6::to(h.dst)
         });
-        let refused = match hop.kind {
-            Some(kind) if kind.leads() && link && oif == 0 => KernelError::EINVAL,
-            Some(kind) if kind.leads() => 0,
-            Some(Kind6::Unreachable) => 113,
-            Some(Kind6::Prohibit) => 13,
-            Some(_) => KernelError::EINVAL,
-            None => 101,
+        let refused = match refused(hop.kind) {
+            0 if link && oif == 0 => KernelError::EINVAL,
+            errno => errno,
         };
         if refused != 0 {
             self.discard(packet, "ip6_output", "no-route", cx);
@@ -162,7 +169,7 @@ impl Host {
             || (h.hop_limit, h.traffic_class) != (now.hop_limit, now.traffic_class)
             || (h.src, h.dst) != (now.src, now.dst);
         if changed {
-            let link = needs_link(now.dst);
+            let link = needs_link(now.dst) && !now.dst.is_loopback();
             let key = Key6 {
                 src: now.src,
                 label: now.flow_label,
@@ -174,9 +181,10 @@ impl Host {
                 ..Key6::to(now.dst)
             };
             hop = self.lookup6(&key);
-            if !hop.kind.is_some_and(Kind6::leads) {
+            let refused = refused(hop.kind);
+            if refused != 0 {
                 self.discard(packet, "ip6_output", "no-route", cx);
-                return Err(KernelError::errno(113));
+                return Err(KernelError::errno(refused));
             }
         }
         self.ip6_output(packet, hop, cx);

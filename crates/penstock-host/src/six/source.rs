@@ -4,7 +4,7 @@
 //! Differs: no labels by `ip addrlabel`, no temporary and no home addresses.
 
 use super::{Address6, Hop6, Kind6, is_link_local, mask};
-use crate::Host;
+use crate::{Devices, Host, NetDevice};
 use std::net::Ipv6Addr;
 
 /// `__ipv6_addr_src_scope`: 1 this machine, 2 this link, 5 site, 14 all; of a group its own.
@@ -60,20 +60,41 @@ fn score(a: &Address6, ifindex: u32, dst: Ipv6Addr, oif: u32) -> Score {
     )
 }
 
+/// The address that a machine with these devices speaks to `dst` with over device `oif`; 0 is any (`ipv6_dev_get_saddr`).
+pub(crate) fn select(devices: &Devices, dst: Ipv6Addr, oif: u32) -> Option<Ipv6Addr> {
+    let near = oif != 0 && (dst.is_multicast() || scope(dst) <= 2);
+    let mut best: Option<(Score, Ipv6Addr)> = None;
+    for device in devices.iter().filter(|d| d.up && (!near || d.ifindex == oif)) {
+        for a in &device.addresses6 {
+            let score = score(a, device.ifindex, dst, oif);
+            if best.is_none_or(|b| score > b.0) {
+                best = Some((score, a.addr));
+            }
+        }
+    }
+    best.map(|b| b.1)
+}
+
+/// The first address of a device that is of no other scope than `dst`; of all scopes where `dst` is global (`nf_nat_redirect_ipv6`).
+pub(crate) fn of_scope(device: &NetDevice, dst: Ipv6Addr) -> Option<Ipv6Addr> {
+    // IPV6_ADDR_SCOPE_MASK: this machine, this link, site.
+    let bits = |addr: Ipv6Addr| match (scope(addr), addr.is_multicast()) {
+        _ if addr.is_loopback() => 0x10,
+        (1, true) => 0x10,
+        (2, _) => 0x20,
+        (5, _) => 0x40,
+        _ => 0,
+    };
+    let wanted = bits(dst);
+    let usable =
+        |a: &&Address6| a.addr.to_ipv4_mapped().is_none() && (wanted == 0 || wanted & bits(a.addr) != 0);
+    device.addresses6.iter().find(usable).map(|a| a.addr)
+}
+
 impl Host {
     /// The address to speak to `dst` with over device `oif`; 0 is any.
     pub(crate) fn select_source6(&self, dst: Ipv6Addr, oif: u32) -> Option<Ipv6Addr> {
-        let near = oif != 0 && (dst.is_multicast() || scope(dst) <= 2);
-        let mut best: Option<(Score, Ipv6Addr)> = None;
-        for device in self.devices.iter().filter(|d| d.up && (!near || d.ifindex == oif)) {
-            for a in &device.addresses6 {
-                let score = score(a, device.ifindex, dst, oif);
-                if best.is_none_or(|b| score > b.0) {
-                    best = Some((score, a.addr));
-                }
-            }
-        }
-        best.map(|b| b.1)
+        select(&self.devices, dst, oif)
     }
     /// The source address of a packet of its own on its way (`ip6_route_get_saddr`).
     pub(crate) fn source6(&self, hop: &Hop6, dst: Ipv6Addr) -> Option<Ipv6Addr> {

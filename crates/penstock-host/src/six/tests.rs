@@ -245,36 +245,108 @@ fn rules_of_ip6tables_meet_packets() {
     assert_eq!(net.dropped.last(), Some(&(1, "FORWARD", "dropped")));
 }
 
-/// `-j MASQUERADE` of IPv6 is said to do nothing, once there are packets.
+/// A router that masquerades: the server sees its address, and nothing else of it is unusual; the answers come back.
 #[test]
-fn translation_of_ipv6_is_refused_by_name() {
-    let mut net = routed();
-    let line = "ip6tables -t nat -A POSTROUTING -o eth1 -j MASQUERADE";
-    assert_eq!(net.hosts[1].exec(line, net.now).status, 0);
-    let said = net.hosts[1].unsimulated();
-    assert!(said.len() == 1 && said[0].contains("addresses are not translated here"), "{said:?}");
-    // What names IPv4 meets no packet of IPv6; a host that sends nothing on has nothing to hide.
-    let nft = |rule: &str| {
+fn sources_of_ipv6_are_translated() {
+    let seen = |rules: &[&str]| {
         let mut net = routed();
-        for line in [
-            "nft add table inet t",
-            "nft 'add chain inet t n { type nat hook postrouting priority 100 ; }'",
-            rule,
-        ] {
+        for line in rules {
             let out = net.hosts[1].exec(line, net.now);
             assert_eq!(out.status, 0, "{line}: {}", out.stderr);
         }
-        net.hosts[1].unsimulated().len()
+        assert_eq!(net.hosts[1].unsimulated(), [""; 0]);
+        net.send(0, udp("fd00:2::1", 100)).unwrap();
+        let (_, packet) = net.delivered.last().expect("it has come");
+        h6(packet).src.to_string()
     };
-    assert_eq!(nft("nft add rule inet t n meta nfproto ipv4 masquerade"), 0);
-    assert_eq!(nft("nft add rule inet t n ip saddr 10.0.0.0/8 masquerade"), 0);
-    assert_eq!(nft("nft add rule inet t n meta nfproto ipv6 masquerade"), 1);
-    assert_eq!(nft("nft add rule inet t n masquerade"), 1);
-    net.hosts[1].set_forwarding6(false);
-    assert!(net.hosts[1].unsimulated().is_empty());
-    let mut bare = Host::new("bare", Kernel::V6_12, 1);
-    assert_eq!(bare.exec(line, Time::ZERO).status, 0);
-    assert!(bare.unsimulated().is_empty());
+    let chain =
+        ["nft add table inet t", "nft 'add chain inet t n { type nat hook postrouting priority 100 ; }'"];
+    let nft = |rule: &str| seen(&[chain[0], chain[1], rule]);
+    assert_eq!(seen(&[]), "fd00:1::1");
+    assert_eq!(seen(&["ip6tables -t nat -A POSTROUTING -o eth1 -j MASQUERADE"]), "fd00:2::fe");
+    assert_eq!(nft("nft add rule inet t n masquerade"), "fd00:2::fe");
+    assert_eq!(nft("nft add rule inet t n meta nfproto ipv6 masquerade"), "fd00:2::fe");
+    assert_eq!(nft("nft add rule inet t n snat ip6 to fd00:7::1"), "fd00:7::1");
+    // What is for IPv4 lets packets of IPv6 be.
+    assert_eq!(nft("nft add rule inet t n meta nfproto ipv4 masquerade"), "fd00:1::1");
+    assert_eq!(nft("nft add rule inet t n ip saddr 10.0.0.0/8 masquerade"), "fd00:1::1");
+    assert_eq!(nft("nft add rule inet t n snat ip to 10.0.0.1"), "fd00:1::1");
+}
+
+/// What `conntrack` 1.4.7 shows of both families and of one (as on Linux 6.12).
+#[test]
+fn conntrack_shows_connections_of_ipv6() {
+    let mut net = routed();
+    let run = |net: &mut Net, line: &str| {
+        let out = net.hosts[1].exec(line, net.now);
+        (out.status, out.stdout, out.stderr)
+    };
+    assert_eq!(run(&mut net, "ip6tables -t nat -A POSTROUTING -o eth1 -j MASQUERADE").0, 0);
+    net.send(0, udp("fd00:2::1", 100)).unwrap();
+    net.send(0, echo("fd00:2::1", 104)).unwrap();
+    let datagram = "src=fd00:1::1 dst=fd00:2::1 sport=1000 dport=2000 [UNREPLIED] src=fd00:2::1 dst=fd00:2::fe sport=2000 dport=1000 mark=0 use=1\n";
+    let pinged = "icmpv6   58 29 src=fd00:1::1 dst=fd00:2::1 type=128 code=0 id=7 src=fd00:2::1 dst=fd00:2::fe type=129 code=0 id=7 mark=0 use=1\n";
+    for (asks, both) in [("", [true, true]), (" -f ipv6", [true, true]), (" -f ipv4", [false, false])]
+        .into_iter()
+        .chain([(" -s fd00:1::/64", [true, true]), (" -q fd00:2::fe -p udp", [true, false])])
+        .chain([(" -p ipv6-icmp", [false, true]), (" -s 10.0.0.1", [false, false])])
+    {
+        let (status, text, _) = run(&mut net, &format!("conntrack -L{asks}"));
+        let has = [
+            text.contains(datagram),
+            text.contains(pinged) || text.contains(&pinged.replace("58 29", "58 30")),
+        ];
+        assert_eq!((status, has), (0, both), "{asks}: {text}");
+    }
+    let (status, _, said) = run(&mut net, "conntrack -L -f ipv6 -s 10.0.0.1");
+    assert!(
+        status == 2 && said.starts_with("conntrack v1.4.7 (conntrack-tools): mismatched address family\n"),
+        "{said}"
+    );
+    assert_eq!(run(&mut net, "conntrack -D -f ipv6 -p udp").0, 0);
+    assert!(!run(&mut net, "conntrack -L").1.contains("udp"));
+}
+
+/// Docker's rules for a published port and Kubernetes' for a service: a packet for the router's address comes to the server, as from the router.
+#[test]
+fn rules_of_docker_and_kubernetes_translate_ipv6() {
+    let docker = [
+        "-N DOCKER",
+        "-A PREROUTING -m addrtype --dst-type LOCAL -j DOCKER",
+        "-A OUTPUT ! -d ::1/128 -m addrtype --dst-type LOCAL -j DOCKER",
+        "-A POSTROUTING -o eth1 -j MASQUERADE",
+        "-A DOCKER ! -i docker0 -p udp -m udp --dport 2000 -j DNAT --to-destination [fd00:2::1]:80",
+    ];
+    let kubernetes = [
+        "-N KUBE-SERVICES",
+        "-N KUBE-MARK-MASQ",
+        "-N KUBE-POSTROUTING",
+        "-N KUBE-SVC-A",
+        "-A PREROUTING -j KUBE-SERVICES",
+        "-A POSTROUTING -j KUBE-POSTROUTING",
+        "-A KUBE-MARK-MASQ -j MARK --set-xmark 0x4000/0x4000",
+        "-A KUBE-POSTROUTING -m mark ! --mark 0x4000/0x4000 -j RETURN",
+        "-A KUBE-POSTROUTING -j MARK --xor-mark 0x4000",
+        "-A KUBE-POSTROUTING -j MASQUERADE",
+        "-A KUBE-SERVICES -d fd00:1::fe/128 -p udp --dport 2000 -j KUBE-SVC-A",
+        "-A KUBE-SVC-A ! -s fd00:2::/64 -j KUBE-MARK-MASQ",
+        "-A KUBE-SVC-A -p udp -m statistic --mode random --probability 1.0 -j DNAT --to-destination [fd00:2::1]:80",
+    ];
+    for rules in [&docker[..], &kubernetes[..]] {
+        let mut net = routed();
+        for rule in rules {
+            let out = net.hosts[1].exec(&format!("ip6tables -t nat {rule}"), net.now);
+            assert_eq!(out.status, 0, "{rule}: {}", out.stderr);
+        }
+        assert_eq!(net.hosts[1].unsimulated(), [""; 0]);
+        net.send(0, udp("fd00:1::fe", 100)).unwrap();
+        let (at, packet) = net.delivered.last().expect("it has come");
+        let L4::Udp(u) = packet.l4 else { panic!("{packet:?}") };
+        assert_eq!(
+            (*at, h6(packet).src, h6(packet).dst, u.dport),
+            (2, ip("fd00:2::fe"), ip("fd00:2::1"), 80)
+        );
+    }
 }
 
 #[test]

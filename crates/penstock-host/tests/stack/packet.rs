@@ -1,8 +1,9 @@
 //! Packets as the recordings have them.
 
 use penstock_packet::headers::{ETH_HLEN, Quoted};
-use penstock_packet::{Icmp, IcmpBody, Ipv4, L3, L4, Skb, Tcp, TcpFlags, Udp};
+use penstock_packet::{Fragment, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Skb, Tcp, TcpFlags, Udp};
 use serde_json::{Map, Value, json};
+use std::net::IpAddr;
 
 const FLAGS: [(char, TcpFlags); 5] = [
     ('F', TcpFlags::FIN),
@@ -18,8 +19,10 @@ pub(crate) fn number(p: &Value, key: &str) -> u64 {
 
 /// A packet from its description.
 pub(crate) fn build(p: &Value) -> Skb {
-    let address = |key: &str| p[key].as_str().and_then(|a| a.parse().ok()).expect("an address");
+    let address = |key: &str| p[key].as_str().and_then(|a| a.parse::<IpAddr>().ok()).expect("an address");
     let port = |key: &str| number(p, key) as u16;
+    let (src, dst) = (address("src"), address("dst"));
+    let icmp = if src.is_ipv6() { 58 } else { 1 };
     let (protocol, l4, header) = match p["proto"].as_str() {
         Some("udp") => (17, L4::Udp(Udp { sport: port("sport"), dport: port("dport") }), 8),
         Some("tcp") => {
@@ -34,21 +37,33 @@ pub(crate) fn build(p: &Value) -> Skb {
             let about = p["about"].as_object().map(|_| quoted(&p["about"]));
             let body = about.map_or(IcmpBody::Data, IcmpBody::About);
             let (ty, code) = (number(p, "type") as u8, number(p, "code") as u8);
-            (1, L4::Icmp(Icmp { body, ..Icmp::new(ty, code, port("id"), port("n")) }), 8)
+            let (id, n) = match p["mtu"].as_u64() {
+                Some(mtu) => ((mtu >> 16) as u16, mtu as u16),
+                None => (port("id"), port("n")),
+            };
+            (icmp, L4::Icmp(Icmp { body, ..Icmp::new(ty, code, id, n) }), 8)
         }
     };
     let ttl = p["ttl"].as_u64().unwrap_or(64) as u8;
-    let l3 =
-        Ipv4 { ttl, id: number(p, "ip_id") as u16, ..Ipv4::new(address("src"), address("dst"), protocol) };
-    let data = if p["about"].is_object() { 28 } else { number(p, "data") as u32 };
-    Skb::new(ETH_HLEN + 20 + header + data, L3::Ipv4(l3), l4)
+    let (l3, before) = match (src, dst) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => {
+            (L3::Ipv4(Ipv4 { ttl, id: number(p, "ip_id") as u16, ..Ipv4::new(src, dst, protocol) }), 20)
+        }
+        (IpAddr::V6(src), IpAddr::V6(dst)) => {
+            (L3::Ipv6(Ipv6 { hop_limit: ttl, ..Ipv6::new(src, dst, protocol) }), 40)
+        }
+        _ => panic!("{src} and {dst}"),
+    };
+    let data = if p["about"].is_object() { before + 8 } else { number(p, "data") as u32 };
+    Skb::new(ETH_HLEN + before + header + data, l3, l4)
 }
 
 fn quoted(q: &Value) -> Quoted {
-    let address = |key: &str| q[key].as_str().and_then(|a| a.parse().ok()).expect("an address");
+    let address = |key: &str| q[key].as_str().and_then(|a| a.parse::<IpAddr>().ok()).expect("an address");
     let (protocol, sport) = match q["proto"].as_str() {
         Some("udp") => (17, "sport"),
         Some("tcp") => (6, "sport"),
+        _ if address("src").is_ipv6() => (58, "id"),
         _ => (1, "id"),
     };
     let (sport, dport) = (number(q, sport) as u16, number(q, "dport") as u16);
@@ -57,29 +72,42 @@ fn quoted(q: &Value) -> Quoted {
 
 /// What is compared of a packet.
 pub(crate) fn describe(skb: &Skb) -> Option<Value> {
-    let L3::Ipv4(h) = skb.l3 else { return None };
+    // What IPv6 has in a header of its own is shown in the same form: eighths, and whether more follow.
+    let of = |f: &Fragment| (f.offset() as u16 / 8) | (u16::from(f.more()) << 13);
+    let (src, dst, protocol, ttl, tos, frag, df) = match skb.l3 {
+        L3::Ipv4(h) => {
+            let (src, dst) = (h.src.into(), h.dst.into());
+            (src, dst, h.protocol, h.ttl, h.tos, Some(h.frag_off & 0x3fff), h.frag_off & 0x4000 != 0)
+        }
+        L3::Ipv6(h) => {
+            let (src, dst): (IpAddr, IpAddr) = (h.src.into(), h.dst.into());
+            (src, dst, h.protocol(), h.hop_limit, h.traffic_class, h.fragment().map(of), false)
+        }
+        _ => return None,
+    };
+    let frag = frag.filter(|&f| f != 0);
     let name = |protocol: u8| match protocol {
-        1 => "icmp".to_owned(),
+        1 | 58 => "icmp".to_owned(),
         6 => "tcp".to_owned(),
         17 => "udp".to_owned(),
         other => other.to_string(),
     };
     let mut p = Map::new();
     let mut put = |key: &str, value: Value| p.insert(key.to_owned(), value);
-    put("proto", json!(name(h.protocol)));
-    put("src", json!(h.src.to_string()));
-    put("dst", json!(h.dst.to_string()));
-    put("ttl", json!(h.ttl));
-    put("tos", json!(h.tos));
+    put("proto", json!(name(protocol)));
+    put("src", json!(src.to_string()));
+    put("dst", json!(dst.to_string()));
+    put("ttl", json!(ttl));
+    put("tos", json!(tos));
     put("len", json!(skb.network_len()));
-    if h.frag_off & 0x3fff != 0 {
-        put("frag", json!(h.frag_off & 0x3fff));
+    if let Some(frag) = frag {
+        put("frag", json!(frag));
     }
-    if h.frag_off & 0x4000 != 0 {
+    if df {
         put("df", json!(1));
     }
     match skb.l4 {
-        _ if h.frag_off & 0x1fff != 0 => {}
+        _ if frag.is_some_and(|f| f & 0x1fff != 0) => {}
         L4::Udp(u) => {
             put("sport", json!(u.sport));
             put("dport", json!(u.dport));
@@ -105,7 +133,7 @@ pub(crate) fn describe(skb: &Skb) -> Option<Value> {
                         "proto": name(q.protocol), "src": q.src.to_string(), "dst": q.dst.to_string(),
                     });
                     match q.protocol {
-                        1 => about["id"] = json!(q.sport),
+                        1 | 58 => about["id"] = json!(q.sport),
                         _ => (about["sport"], about["dport"]) = (json!(q.sport), json!(q.dport)),
                     }
                     put("about", about);

@@ -3,7 +3,7 @@
 use crate::packet::{build, describe, number};
 use penstock_host::{Effect, Host, HostCx, icmp};
 use penstock_model::{Kernel, Time};
-use penstock_packet::{L3, L4, Packet, Pool, Skb, Tcp, TcpFlags};
+use penstock_packet::{Fragment, Ipv6, L3, L4, Packet, Pool, Skb, Tcp, TcpFlags};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -70,25 +70,30 @@ impl<'a> Case<'a> {
     fn closed(&mut self, packet: Packet) {
         match (packet.l3, packet.l4) {
             (_, L4::Udp(_)) => self.with(|h, cx| h.icmp_unreachable(&packet, 3, cx)),
-            (L3::Ipv4(h), L4::Tcp(t)) if !t.flags.has(TcpFlags::RST) => {
+            (_, L4::Tcp(t)) if !t.flags.has(TcpFlags::RST) => {
                 let mut tcp = Tcp { sport: t.dport, dport: t.sport, flags: TcpFlags::RST, ..Tcp::default() };
                 if t.flags.has(TcpFlags::ACK) {
                     tcp.seq = t.ack;
                 } else {
                     tcp.flags = tcp.flags.with(TcpFlags::ACK);
                     let flags = u32::from(t.flags.has(TcpFlags::SYN)) + u32::from(t.flags.has(TcpFlags::FIN));
-                    tcp.ack = t.seq + flags + packet.network_len() - 40;
+                    let headers = if matches!(packet.l3, L3::Ipv6(_)) { 60 } else { 40 };
+                    tcp.ack = t.seq + flags + packet.network_len() - headers;
                 }
-                let l3 = penstock_packet::Ipv4 {
-                    src: h.dst,
-                    dst: h.src,
-                    ttl: 64,
-                    frag_off: 0x4000,
-                    id: 0,
-                    tos: 0,
-                    ..h
+                let answer = match packet.l3 {
+                    L3::Ipv4(h) => {
+                        let (src, dst, ttl, frag_off) = (h.dst, h.src, 64, 0x4000);
+                        let l3 = penstock_packet::Ipv4 { src, dst, ttl, frag_off, id: 0, tos: 0, ..h };
+                        Skb::new(54, L3::Ipv4(l3), L4::Tcp(tcp))
+                    }
+                    L3::Ipv6(h) => {
+                        let (src, dst, traffic_class) = (h.dst, h.src, h.traffic_class & !3);
+                        let l3 = Ipv6 { src, dst, traffic_class, hop_limit: 0, ..h };
+                        Skb::new(74, L3::Ipv6(l3), L4::Tcp(tcp))
+                    }
+                    _ => return,
                 };
-                let answer = Box::new(Skb::new(54, L3::Ipv4(l3), L4::Tcp(tcp)));
+                let answer = Box::new(answer);
                 let _ = self.with(|h, cx| h.send(answer, cx));
             }
             _ => {}
@@ -96,7 +101,12 @@ impl<'a> Case<'a> {
     }
     fn receive(&mut self, dev: &str, mut skb: Skb) {
         let ifindex = self.host.ifindex(dev).expect("a device");
-        skb.eth = ([2, 0, 0, 0, 0, 0x99], self.host.device(ifindex).expect("a device").mac);
+        let device = self.host.device(ifindex).expect("a device");
+        skb.eth = ([2, 0, 0, 0, 0, 0x99], device.mac);
+        // A veth takes no frame that is longer than its MTU, a header and a tag.
+        if skb.len > device.mtu + 18 {
+            return;
+        }
         self.with(|h, cx| h.receive(ifindex, Box::new(skb), cx));
     }
 
@@ -112,7 +122,7 @@ impl<'a> Case<'a> {
             let ours: Vec<(String, Skb)> = in_order(std::mem::take(&mut self.out));
             let theirs = step["out"].as_array().expect("frames");
             let text: Vec<Value> =
-                ours.iter().map(|(dev, skb)| json!([dev, describe(skb).expect("IPv4")])).collect();
+                ours.iter().map(|(dev, skb)| json!([dev, describe(skb).expect("IP")])).collect();
             if tell {
                 let shown = json!([step["in"], step["packet"], step["reply"], step["error"], step["flags"]]);
                 println!("step {n} {shown}\n  linux {}\n  ours  {}", json!(theirs), json!(text));
@@ -152,7 +162,9 @@ impl<'a> Case<'a> {
                 h.id = n as u16 + 1;
             }
             match step["pieces"].as_u64() {
-                Some(size) => pieces(&skb, size as u32).into_iter().for_each(|p| self.receive(dev, p)),
+                Some(size) => {
+                    pieces(&skb, size as u32, n as u32 + 1).into_iter().for_each(|p| self.receive(dev, p))
+                }
                 None => self.receive(dev, skb),
             }
             return;
@@ -160,7 +172,7 @@ impl<'a> Case<'a> {
         let place = if step["reply"].is_array() { &step["reply"] } else { &step["error"] };
         let at = |i: usize| place[i].as_u64().expect("a place") as usize;
         let Some((_, about)) = self.steps[at(0)].get(at(1)).cloned() else { return };
-        let p = describe(&about).expect("IPv4");
+        let p = describe(&about).expect("IP");
         let made = if step["reply"].is_array() { reply(&p, step) } else { error(&p, step) };
         if let Some(made) = made {
             self.receive(dev, build(&made));
@@ -258,24 +270,40 @@ fn sorted<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 
 /// The recorder reads one device after the other.
 fn in_order(mut all: Vec<(String, Skb)>) -> Vec<(String, Skb)> {
-    all.retain(|(_, skb)| matches!(skb.l3, L3::Ipv4(_)));
+    // Neighbours', routers' and listeners' words are left out.
+    all.retain(|(_, skb)| match (skb.l3, skb.l4) {
+        (L3::Ipv6(_), L4::Icmp(i)) => i.ty < 130,
+        (l3, _) => matches!(l3, L3::Ipv4(_) | L3::Ipv6(_)),
+    });
     all.sort_by_key(|(dev, _)| DEVICES.iter().position(|d| d == dev));
     all
 }
 
 /// The same packet in fragments of so many bytes of payload.
-fn pieces(whole: &Skb, size: u32) -> Vec<Skb> {
-    let L3::Ipv4(h) = whole.l3 else { return Vec::new() };
-    let payload = whole.network_len() - 20;
+fn pieces(whole: &Skb, size: u32, ident: u32) -> Vec<Skb> {
+    let headers = if matches!(whole.l3, L3::Ipv6(_)) { 40 } else { 20 };
+    let payload = whole.network_len() - headers;
     let mut out = Vec::new();
     for at in (0..payload).step_by(size as usize) {
         let len = size.min(payload - at);
-        let more = if at + len < payload { 0x2000 } else { 0 };
+        let more = at + len < payload;
         let mut piece = whole.clone();
-        (piece.len, piece.pkt_len) = (34 + len, 34 + len);
-        piece.l3 = L3::Ipv4(penstock_packet::Ipv4 { frag_off: more | (at / 8) as u16, ..h });
+        let mut frame = 14 + headers + len;
+        match &mut piece.l3 {
+            L3::Ipv4(h) => h.frag_off = u16::from(more) << 13 | (at / 8) as u16,
+            L3::Ipv6(h) => {
+                let frag_off = at as u16 | u16::from(more);
+                h.fragment = Fragment { id: ident, frag_off, next_header: h.next_header };
+                h.next_header = 44;
+                frame += 8;
+            }
+            _ => {}
+        }
+        (piece.len, piece.pkt_len) = (frame, frame);
         if at > 0 {
             piece.l4 = L4::None;
+        } else if headers == 40 {
+            piece.rare_mut().datagram = Some(payload as u16);
         }
         out.push(piece);
     }
@@ -288,11 +316,14 @@ fn reply(p: &Value, step: &Value) -> Option<Value> {
         "proto": p["proto"], "src": p["dst"], "dst": p["src"], "ttl": 60, "data": step["data"],
     });
     if p["proto"] == "icmp" {
-        if p["type"] != u64::from(icmp::ECHO) {
-            return None;
-        }
+        let ask = p["type"].as_u64().unwrap_or(0);
+        let answer = match ask {
+            128 => 129,
+            _ if ask == u64::from(icmp::ECHO) => 0,
+            _ => return None,
+        };
         for (key, value) in
-            [("type", json!(0)), ("code", json!(0)), ("id", p["id"].clone()), ("n", p["n"].clone())]
+            [("type", json!(answer)), ("code", json!(0)), ("id", p["id"].clone()), ("n", p["n"].clone())]
         {
             back[key] = value;
         }
@@ -317,6 +348,6 @@ fn reply(p: &Value, step: &Value) -> Option<Value> {
 fn error(p: &Value, step: &Value) -> Option<Value> {
     Some(json!({
         "proto": "icmp", "src": step["src"], "dst": p["src"], "type": step["type"], "code": step["code"],
-        "about": p,
+        "mtu": step["mtu"], "about": p,
     }))
 }

@@ -3,7 +3,6 @@
 use super::cursor::{Parsed, Parser};
 use super::data::{Family, Limit, Statement};
 use super::lex::Token;
-use super::statement::Known;
 use super::{Fault, Pos};
 
 impl Parser {
@@ -155,37 +154,6 @@ impl Parser {
             }
             None => Err(Fault::new(pos, format!("Could not parse {kind} code"), "")),
         }
-    }
-
-    pub(super) fn nat(&mut self, word: &str, known: &Known) -> Parsed<Statement> {
-        let mut out = word.to_owned();
-        let pos = self.pos();
-        let mut ports = false;
-        while !self.at_end() && !self.is_word("comment") {
-            match self.next() {
-                Token::Word(w) | Token::Number(w) => {
-                    let joined = out.ends_with([':', '-']);
-                    out.push_str(if joined { "" } else { " " });
-                    out.push_str(&w);
-                }
-                Token::Sign(sign @ (":" | "-" | "," | "/")) => {
-                    ports |= sign == ":";
-                    out.push_str(if sign == ":" && out.ends_with(" to") { " :" } else { sign });
-                }
-                _ => {
-                    return Err(Fault::new(
-                        pos,
-                        "syntax error, unexpected string",
-                        "addresses and ports alone are understood here",
-                    ));
-                }
-            }
-        }
-        if ports && !known.ports {
-            let message = "transport protocol mapping is only valid after transport protocol match";
-            return Err(Fault::new(pos, message, "e.g. tcp dport 80 before it"));
-        }
-        Ok(Statement::Nat(out))
     }
 
     /// `tcp option maxseg size set rt mtu`, or a number.

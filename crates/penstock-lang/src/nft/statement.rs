@@ -13,11 +13,20 @@ use super::{Fault, Pos};
 #[derive(Default)]
 pub(super) struct Known {
     network: Option<&'static str>,
+    /// The same by `meta nfproto`.
+    nfproto: Option<&'static str>,
     transport: Option<&'static str>,
     /// A verdict stands before.
     over: bool,
     /// `meta l4proto` or a field told that there are ports.
     pub(super) ports: bool,
+}
+
+impl Known {
+    /// `ip` or `ip6`, where it is known which.
+    pub(super) fn carries(&self) -> Option<&'static str> {
+        self.network.or(self.nfproto)
+    }
 }
 
 impl Parser {
@@ -106,8 +115,9 @@ impl Parser {
                 Ok(Statement::Notrack)
             }
             "masquerade" | "redirect" | "snat" | "dnat" => {
+                let pos = self.pos();
                 self.next();
-                self.nat(&word, known)
+                self.nat(&word, pos, family, known)
             }
             "tcp" if matches!(self.peek_after(), Token::Word(w) if w == "option") => self.option(),
             _ => self.comparison(family, known),
@@ -370,7 +380,17 @@ impl Parser {
             left,
             Expr::Meta("l4proto") | Expr::Field("ip", "protocol") | Expr::Field("ip6", "nexthdr")
         );
-        if !protocol || !matches!(how, Compare::Is | Compare::Equal) {
+        if !matches!(how, Compare::Is | Compare::Equal) {
+            return Ok(());
+        }
+        if let (Expr::Meta("nfproto" | "protocol"), Expr::Value(n, _)) = (left, right) {
+            known.nfproto = match n {
+                2 | 0x0800 => Some("ip"),
+                10 | 0x86dd => Some("ip6"),
+                _ => known.nfproto,
+            };
+        }
+        if !protocol {
             return Ok(());
         }
         known.ports = true;

@@ -3,7 +3,7 @@
 //! The connections are the machine's, which lends them ([`Connections`]) for as long as a packet is with the filters.
 //!
 //! Follows: linux v6.12 `net/sched/act_ct.c`.
-//! Differs: no helpers, and no translation of IPv6 ([`Act::unsimulated`]); no flow table, so that TCP's windows are looked at of every segment;
+//! Differs: no helpers, and no choice of addresses of IPv6 ([`Act::unsimulated`]); no flow table, so that TCP's windows are looked at of every segment;
 //! fragments have the connection of their addresses alone, as they are not put together before.
 
 use super::plain::pick;

@@ -21,11 +21,12 @@ fn protocol_name(protocol: u8) -> &'static str {
     }
 }
 
-/// Addresses, and what stands for ports.
-fn tuple(t: &Tuple, ip6: bool) -> String {
-    let addr = |a: u128| match ip6 {
-        true => Ipv6Addr::from(a).to_string(),
-        false => Ipv4Addr::from(a as u32).to_string(),
+/// Addresses, and what stands for ports. The kernel writes addresses of IPv6 out (`%pI6`), `conntrack` does not.
+fn tuple(t: &Tuple, ip6: bool, out: bool) -> String {
+    let addr = |a: u128| match (ip6, out) {
+        (true, true) => Ipv6Addr::from(a).segments().map(|s| format!("{s:04x}")).join(":"),
+        (true, false) => Ipv6Addr::from(a).to_string(),
+        (false, _) => Ipv4Addr::from(a as u32).to_string(),
     };
     let mut out = format!("src={} dst={} ", addr(t.src), addr(t.dst));
     if t.is_icmp() {
@@ -37,8 +38,9 @@ fn tuple(t: &Tuple, ip6: bool) -> String {
 }
 
 impl Tracking {
-    fn line(&self, c: &Connection, now: i64, acct: bool) -> String {
-        let ip6 = c.tuples[0].src >> 32 != 0 || c.tuples[0].dst >> 32 != 0;
+    fn line(&self, c: &Connection, now: i64, kernel: bool) -> String {
+        let acct = self.shows_counts;
+        let ip6 = c.is_ipv6();
         let protocol = c.tuples[0].protocol;
         let mut out = format!("{:<8} {protocol} ", protocol_name(protocol));
         let _ = write!(out, "{} ", (c.expires - now).max(0) / self.hz());
@@ -46,7 +48,7 @@ impl Tracking {
             let _ = write!(out, "{} ", tcp::NAMES[usize::from(c.tcp.state)]);
         }
         for (n, t) in c.tuples.iter().enumerate() {
-            out += &tuple(t, ip6);
+            out += &tuple(t, ip6, kernel);
             if acct {
                 let _ = write!(out, "packets={} bytes={} ", c.packets[n], c.bytes[n]);
             }
@@ -68,14 +70,8 @@ impl Tracking {
         let now = self.ticks(now);
         let mut out = String::new();
         for c in self.shown(now) {
-            let ip6 = c.tuples[0].src >> 32 != 0;
-            let family = if ip6 { "ipv6     10 " } else { "ipv4     2 " };
-            let _ = writeln!(
-                out,
-                "{family}{}zone={} use=2",
-                self.line(c, now, self.shows_counts),
-                c.tuples[0].zone
-            );
+            let family = if c.is_ipv6() { "ipv6     10 " } else { "ipv4     2 " };
+            let _ = writeln!(out, "{family}{}zone={} use=2", self.line(c, now, true), c.tuples[0].zone);
         }
         out
     }
@@ -89,7 +85,7 @@ impl Tracking {
                 0 => String::new(),
                 zone => format!("zone={zone} "),
             };
-            let _ = writeln!(out, "{}{zone}use=1", self.line(c, now, self.shows_counts));
+            let _ = writeln!(out, "{}{zone}use=1", self.line(c, now, false));
             count += 1;
         }
         (out, count)

@@ -147,7 +147,7 @@ fn index(t: &Tcp) -> u8 {
 
 /// The sequence number behind a segment.
 fn end_of(skb: &Skb, t: &Tcp) -> u32 {
-    let data = skb.network_len().saturating_sub(20 + t.header_len());
+    let data = skb.len.saturating_sub(skb.headers_before_l4() + t.header_len());
     let flag = |f| u32::from(t.flags.has(f));
     t.seq.wrapping_add(data + flag(TcpFlags::SYN) + flag(TcpFlags::FIN))
 }

@@ -50,7 +50,7 @@ pub(in crate::netfilter) fn four(addr: Ipv4Addr) -> u128 {
     u128::from(u32::from(addr))
 }
 
-fn any(addr: IpAddr) -> u128 {
+pub(in crate::netfilter) fn any(addr: IpAddr) -> u128 {
     match addr {
         IpAddr::V4(a) => four(a),
         IpAddr::V6(a) => a.into(),

@@ -153,10 +153,16 @@ impl TableState {
                 Way::untrack(skb);
                 Some(Step::Next)
             }
-            Statement::Nat(text) => Some(match Nat::of_statement(text).map(|nat| nat.apply(skb, way)) {
-                None | Some(Fate::Accept) => Step::Verdict(Verdict::Accept),
-                Some(fate) => Step::Fate(fate),
-            }),
+            Statement::Nat(text) => {
+                let nat = Nat::of_statement(text);
+                if nat.is_some_and(|nat| !nat.is_for(skb)) {
+                    return Some(Step::Next);
+                }
+                Some(match nat.map(|nat| nat.apply(skb, way)) {
+                    None | Some(Fate::Accept) => Step::Verdict(Verdict::Accept),
+                    Some(fate) => Step::Fate(fate),
+                })
+            }
             Statement::Other(text) => match Mss::of_statement(text) {
                 Some(mss) => mss.statement(skb, way).then_some(Step::Next),
                 None => Some(Step::Next),

@@ -147,19 +147,6 @@ impl Ruleset {
     pub(super) fn translates(&self, family: iptables::Family) -> bool {
         Hook::ALL.iter().any(|&h| self.base_chains(family, h).iter().any(|&(t, c, _)| self.is_nat(t, c)))
     }
-    /// Whether a rule would translate addresses of IPv6: one that asks for nothing that IPv4 alone has.
-    pub(super) fn translates6(&self) -> bool {
-        let four = |s: &Statement| match s {
-            Statement::Match(Expr::Meta("nfproto"), _, family) => matches!(family, Expr::Value(2, _)),
-            Statement::Match(what, ..) => any_part(what, &|e| matches!(e, Expr::Field("ip" | "icmp", _))),
-            _ => false,
-        };
-        let tables = self.tables.iter().filter(|t| matches!(t.family, Family::Ip6 | Family::Inet));
-        tables.flat_map(|t| t.rules()).any(|rule| {
-            let nat = rule.statements.iter().position(|s| matches!(s, Statement::Nat(_)));
-            nat.is_some_and(|at| !rule.statements[..at].iter().any(four))
-        })
-    }
     /// What of the rules does nothing to packets.
     pub(super) fn unsimulated(&self) -> Vec<String> {
         let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! More files that hold commands among other things: interfaces(5), Makefiles, here-documents in other languages, scripts of OpenRC; and lines of such files
+//! More files that hold commands among other things: interfaces(5), Makefiles, crontabs, here-documents in other languages, scripts of OpenRC; and lines of such files
 //! that speak of network commands and were not read.
 
 use crate::coverage::Missed;
@@ -13,6 +13,8 @@ pub(crate) enum Kind {
     Make,
     /// A service of OpenRC: a shell script whose functions are called by another program.
     OpenRc,
+    /// A crontab(5), with the column of users or without.
+    Cron,
     /// Settings of systemd-networkd, which are not read.
     Networkd,
     /// A text in a language that is not read, with here-documents and quoted blocks for a shell in it.
@@ -20,9 +22,9 @@ pub(crate) enum Kind {
 }
 
 /// Endings of files in languages that are not read.
-const OTHERS: [&str; 22] = [
+const OTHERS: [&str; 25] = [
     "rb", "pl", "pm", "php", "go", "js", "ts", "mjs", "rs", "c", "cc", "cpp", "h", "java", "kt", "lua",
-    "tcl", "exp", "tf", "hcl", "groovy", "fish",
+    "tcl", "exp", "tf", "hcl", "groovy", "fish", "html", "htm", "xml",
 ];
 /// Programs of first lines whose languages are not read.
 const PROGRAMS: [&str; 10] = ["perl", "ruby", "php", "node", "lua", "expect", "tclsh", "fish", "csh", "tcsh"];
@@ -54,6 +56,9 @@ pub(crate) fn kind(file: &str, text: &str) -> Option<Kind> {
         let words: Vec<&str> = l.split_whitespace().collect();
         matches!(words.as_slice(), ["iface", _, "inet" | "inet6" | "can", ..])
     };
+    if is_crontab(text) {
+        return Some(Kind::Cron);
+    }
     let script = matches!(suffix, "sh" | "bash" | "py" | "yml" | "yaml" | "md" | "service");
     (!script && text.lines().any(iface)).then_some(Kind::Interfaces)
 }
@@ -63,6 +68,7 @@ pub(crate) fn scripts(kind: Kind, lines: &[&str]) -> Vec<String> {
     match kind {
         Kind::Interfaces => interfaces(lines),
         Kind::Make => make(lines),
+        Kind::Cron => crontab(lines),
         Kind::OpenRc => {
             let first = std::iter::once("#!/bin/sh".to_owned());
             vec![joined(first.chain(lines.iter().skip(1).map(|l| (*l).to_owned())).collect())]
@@ -70,6 +76,69 @@ pub(crate) fn scripts(kind: Kind, lines: &[&str]) -> Vec<String> {
         Kind::Networkd => Vec::new(),
         Kind::Other => blocks(lines),
     }
+}
+
+/// Where the command of a line of a crontab begins, in characters; `None` for a line that is none.
+fn cron_command(line: &str) -> Option<usize> {
+    let field = |w: &str| {
+        w.starts_with(|c: char| c == '*' || c.is_ascii_digit())
+            && w.chars().all(|c| c.is_ascii_alphanumeric() || "*,/-".contains(c))
+    };
+    // Months and days of the week have names.
+    let named = |w: &str| {
+        w.len() >= 3
+            && w.split([',', '-']).all(|p| p.len() == 3 && p.chars().all(|c| c.is_ascii_alphabetic()))
+    };
+    let mut at = line.len() - line.trim_start().len();
+    let mut next = || {
+        let word = line[at..].split_whitespace().next()?;
+        let begins = at + line[at..].find(word)?;
+        at = begins + word.len();
+        Some((begins, word))
+    };
+    let (_, first) = next()?;
+    let times = ["@reboot", "@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
+    if !times.contains(&first) {
+        let mut fields = vec![first];
+        for _ in 0..4 {
+            fields.push(next()?.1);
+        }
+        if !fields.iter().enumerate().all(|(n, w)| field(w) || n >= 3 && named(w)) {
+            return None;
+        }
+    }
+    let (mut begins, word) = next()?;
+    if word == "root" {
+        begins = next()?.0;
+    }
+    Some(line[..begins].chars().count())
+}
+
+/// Settings of the environment, and at least one command with its times.
+fn is_crontab(text: &str) -> bool {
+    let set = |l: &str| {
+        l.split_once('=').is_some_and(|(name, _)| {
+            !name.trim().is_empty() && name.trim().chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        })
+    };
+    let mut lines = text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')).peekable();
+    let mut commands = 0;
+    lines.all(|l| {
+        let command = cron_command(l).is_some();
+        commands += usize::from(command);
+        command || set(l)
+    }) && commands > 0
+}
+
+/// The commands of a crontab, each for itself: they run at times of their own.
+fn crontab(lines: &[&str]) -> Vec<String> {
+    let commands = lines.iter().enumerate().filter_map(|(n, l)| Some((n, cron_command(l)?)));
+    let script = |(n, column): (usize, usize)| {
+        let mut out = vec![String::new(); lines.len()];
+        out[n] = from(lines[n], column);
+        joined(out)
+    };
+    commands.map(script).collect()
 }
 
 /// What is done when a device comes up, and for itself what is done when it goes.
@@ -290,6 +359,18 @@ mod tests {
             "DEV ?= eth0\nup:\n\t@tc a $(DEV) $$x\ndown:\n\t-tc b $(DEV)\n",
             &[&["DEV=eth0", "", "  tc a ${DEV} $x", "", ""], &["DEV=eth0", "", "", "", "  tc b ${DEV}"]],
         );
+    }
+
+    #[test]
+    fn commands_of_crontabs() {
+        let text =
+            "# x\nPATH=/bin\n*/5 8-18 * * mon-fri root tc a\n@reboot /sbin/tc b\n0 22 * * * cd /x && tc c\n";
+        let blank = |n: usize| " ".repeat(n);
+        let (a, b, c) = (blank(26) + "tc a", blank(8) + "/sbin/tc b", blank(11) + "cd /x && tc c");
+        check("shaper", text, &[&["", "", &a, "", ""], &["", "", "", &b, ""], &["", "", "", "", &c]]);
+        for no in ["tc qdisc add dev eth0 root sfq\n", "A=1\n", "1 2 3\n", "* * * * *\n"] {
+            assert_eq!(kind("shaper", no), None, "{no}");
+        }
     }
 
     #[test]

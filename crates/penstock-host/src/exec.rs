@@ -17,8 +17,8 @@ mod objects;
 mod programs;
 mod settings;
 mod tc;
-mod wg;
 pub(crate) mod vlantools;
+mod wg;
 
 pub use controls::followed_parameters;
 pub use files::{FileError, Files, NoFiles};

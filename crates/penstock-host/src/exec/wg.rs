@@ -2,8 +2,8 @@
 //!
 //! Follows: wireguard-tools 1.0.20210914 `src/wg.c`, `src/set.c`, `src/setconf.c`, `src/show.c`, `src/genkey.c`, `src/pubkey.c`.
 
-use super::programs::Call;
 use super::Files;
+use super::programs::Call;
 use crate::{Host, Output};
 use penstock_lang::wg::{self, Configured, DeviceView, Key, PeerSet, PeerView, Set, View};
 use penstock_model::{EPOCH, Time};
@@ -48,9 +48,10 @@ impl Host {
             [] => self.wg_show(&["all"], call.now),
             ["-v" | "--version", ..] => said(VERSION),
             ["-h" | "--help" | "help", ..] => said(USAGE),
-            [command @ ("show" | "showconf" | "set" | "setconf" | "addconf" | "syncconf"), "-h" | "--help"] => {
-                Output { stderr: usage(command), ..Output::default() }
-            }
+            [
+                command @ ("show" | "showconf" | "set" | "setconf" | "addconf" | "syncconf"),
+                "-h" | "--help",
+            ] => Output { stderr: usage(command), ..Output::default() },
             ["show", rest @ ..] => self.wg_show(rest, call.now),
             ["showconf", device] => match self.wg_view(device, call.now) {
                 Ok(view) => {
@@ -89,9 +90,11 @@ impl Host {
                     None => fail("wg: Key is not the correct length or format\n"),
                 }
             }
-            [command @ ("showconf" | "set" | "setconf" | "addconf" | "syncconf" | "genkey" | "genpsk" | "pubkey"), ..] => {
-                fail(usage(command))
-            }
+            [
+                command @ ("showconf" | "set" | "setconf" | "addconf" | "syncconf" | "genkey" | "genpsk"
+                | "pubkey"),
+                ..,
+            ] => fail(usage(command)),
             [other, ..] => fail(format!("Invalid subcommand: `{other}'\n{USAGE}")),
         }
     }
@@ -221,7 +224,9 @@ fn usage(command: &str) -> String {
         "show" => USAGE_SHOW.to_owned(),
         "set" => USAGE_SET.to_owned(),
         "showconf" => "Usage: wg showconf <interface>\n".to_owned(),
-        "setconf" | "addconf" | "syncconf" => format!("Usage: wg {command} <interface> <configuration filename>\n"),
+        "setconf" | "addconf" | "syncconf" => {
+            format!("Usage: wg {command} <interface> <configuration filename>\n")
+        }
         _ => format!("Usage: wg {command}\n"),
     }
 }
@@ -239,7 +244,8 @@ mod tests {
     struct Lent;
     impl Files for Lent {
         fn read(&mut self, path: &str) -> Result<String, FileError> {
-            let two = format!("PublicKey = {TWO}\nAllowedIPs = 10.1.0.0/24, 10.2.0.0/24\nAllowedIPs = ::/0\n");
+            let two =
+                format!("PublicKey = {TWO}\nAllowedIPs = 10.1.0.0/24, 10.2.0.0/24\nAllowedIPs = ::/0\n");
             match path {
                 "k1" => Ok(format!("{ONE}\n")),
                 "c1" => Ok(format!(
@@ -260,8 +266,11 @@ mod tests {
             "[Interface]\nListenPort = 7777\nFwMark = 0x10\nPrivateKey = {ONE}\n\n[Peer]\nPublicKey = {TWO}\nAllowedIPs = 10.1.0.0/24, 10.2.0.0/24, ::/0\nEndpoint = 10.0.0.1:51820\n"
         );
         let synced = format!("[Interface]\n\n[Peer]\nPublicKey = {THREE}\nAllowedIPs = 10.8.0.0/24\n");
-        let pretty = format!("interface: wg0\n\npeer: {THREE}\n  endpoint: [fd00::9]:999\n  allowed ips: 10.9.0.0/16\n");
-        let dump = format!("(none)\t(none)\t0\toff\n{THREE}\t(none)\t[fd00::9]:999\t10.9.0.0/16\t0\t0\t0\toff\n");
+        let pretty = format!(
+            "interface: wg0\n\npeer: {THREE}\n  endpoint: [fd00::9]:999\n  allowed ips: 10.9.0.0/16\n"
+        );
+        let dump =
+            format!("(none)\t(none)\t0\toff\n{THREE}\t(none)\t[fd00::9]:999\t10.9.0.0/16\t0\t0\t0\toff\n");
         let cases: &[(&str, &str, i32)] = &[
             ("ip link add wg0 type wireguard", "", 0),
             ("wg show wg0", "interface: wg0\n", 0),
@@ -298,7 +307,11 @@ mod tests {
         for (line, said, status) in cases {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let out = host.command(&words, &mut Lent, Time::ZERO);
-            assert_eq!((format!("{}{}", out.stdout, out.stderr).as_str(), out.status), (*said, *status), "{line}");
+            assert_eq!(
+                (format!("{}{}", out.stdout, out.stderr).as_str(), out.status),
+                (*said, *status),
+                "{line}"
+            );
         }
     }
     #[test]

@@ -254,7 +254,14 @@ impl Host {
     }
 
     /// `iptunnel_xmit`: a packet whose outer headers stand goes its way. `carried`: the bytes that count.
-    pub(crate) fn iptunnel_xmit(&mut self, ifindex: u32, packet: Packet, hop: Hop, carried: u32, cx: &mut HostCx<'_>) {
+    pub(crate) fn iptunnel_xmit(
+        &mut self,
+        ifindex: u32,
+        packet: Packet,
+        hop: Hop,
+        carried: u32,
+        cx: &mut HostCx<'_>,
+    ) {
         if self.depth > TUNNELS_WITHIN {
             self.devices[ifindex].errors.tx += 1;
             self.lost_in_tunnel(ifindex, packet, "recursion", cx);
@@ -305,7 +312,13 @@ impl Host {
         self.answer != Xmit::Drop
     }
     /// A packet is lost in a tunnel's device.
-    pub(crate) fn lost_in_tunnel(&mut self, ifindex: u32, packet: Packet, reason: &'static str, cx: &mut HostCx<'_>) {
+    pub(crate) fn lost_in_tunnel(
+        &mut self,
+        ifindex: u32,
+        packet: Packet,
+        reason: &'static str,
+        cx: &mut HostCx<'_>,
+    ) {
         if packet.is_noted() {
             self.netfilter.let_go(&packet);
         }

@@ -363,7 +363,8 @@ impl Host {
             }
         }
         if set.replace_peers {
-            let all: Vec<u32> = self.wg(ifindex).map(|wg| wg.peers.keys().copied().collect()).unwrap_or_default();
+            let all: Vec<u32> =
+                self.wg(ifindex).map(|wg| wg.peers.keys().copied().collect()).unwrap_or_default();
             all.into_iter().for_each(|n| self.wireguard_remove(ifindex, n));
         }
         if let Some(private) = &set.private_key {

@@ -28,8 +28,7 @@ impl Host {
             L3::Ipv6(h) => (h.src.into(), h.dst.into()),
             _ => return Some(packet),
         };
-        let endpoint =
-            Endpoint { addr: SocketAddr::new(from, u.sport), src: Some(to), src_if: packet.iif };
+        let endpoint = Endpoint { addr: SocketAddr::new(from, u.sport), src: Some(to), src_if: packet.iif };
         match message {
             Message::Initiation { sender, keys, timestamp } => {
                 cx.pool.free(packet);
@@ -101,7 +100,9 @@ impl Host {
         let now = self.coarse(cx.now);
         let Some(wg) = self.wg(ifindex) else { return };
         let Some(&n) = wg.indices.get(&receiver) else { return };
-        if wg.peers.get(&n).is_none_or(|p| p.initiation != Some(receiver)) || self.wg_proof(ifindex, n) != Some(proof) {
+        if wg.peers.get(&n).is_none_or(|p| p.initiation != Some(receiver))
+            || self.wg_proof(ifindex, n) != Some(proof)
+        {
             return;
         }
         self.wg_hears_from(ifindex, n, endpoint);
@@ -175,7 +176,12 @@ impl Host {
         if !allowed {
             let errors = &mut self.devices[ifindex].errors;
             (errors.rx, errors.rx_frame) = (errors.rx + 1, errors.rx_frame + 1);
-            self.discard(packet, "wireguard", if from.is_none() { "not-ip" } else { "source-not-allowed" }, cx);
+            self.discard(
+                packet,
+                "wireguard",
+                if from.is_none() { "not-ip" } else { "source-not-allowed" },
+                cx,
+            );
             return;
         }
         let before = ecn::dsfield(&packet.l3);
@@ -206,7 +212,8 @@ impl Host {
         let now = self.coarse(cx.now);
         let Some(peer) = self.wg_peer(ifindex, n).filter(|p| !p.last_minute) else { return };
         let age = REJECT_AFTER_TIME - KEEPALIVE_TIMEOUT - REKEY_TIMEOUT;
-        let old = peer.current.as_deref().is_some_and(|k| k.sends && k.initiator && expired(k.birth, age, now));
+        let old =
+            peer.current.as_deref().is_some_and(|k| k.sends && k.initiator && expired(k.birth, age, now));
         if old {
             peer.last_minute = true;
             self.wg_initiate(ifindex, n, false, cx);

@@ -3,7 +3,9 @@
 //! Follows: linux v6.12 `drivers/net/wireguard/device.c` `wg_xmit`; `send.c`; `socket.c` `send4`, `send6`; `noise.c`
 //! `wg_noise_handshake_create_initiation`.
 
-use super::{Keypair, MAX_STAGED, REJECT_AFTER_TIME, REKEY_AFTER_TIME, REKEY_TIMEOUT, Replay, WORDS, expired};
+use super::{
+    Keypair, MAX_STAGED, REJECT_AFTER_TIME, REKEY_AFTER_TIME, REKEY_TIMEOUT, Replay, WORDS, expired,
+};
 use crate::route::{Key as RouteKey, RouteKind};
 use crate::tunnel::ecn;
 use crate::{Effect, Host, HostCx, icmp, six};
@@ -151,7 +153,9 @@ impl Host {
         let theirs = peer.key.0;
         let Some(index) = self.wg_new_index(ifindex, n) else { return };
         let Some(wg) = self.wg(ifindex) else { return };
-        let Some((_, own)) = wg.identity.as_ref().map(|(private, public)| (private.0, public.0)) else { return };
+        let Some((_, own)) = wg.identity.as_ref().map(|(private, public)| (private.0, public.0)) else {
+            return;
+        };
         if let Some(peer) = wg.peers.get_mut(&n) {
             peer.initiation = Some(index);
         }
@@ -159,8 +163,11 @@ impl Host {
         wg.forget_indices(n);
         self.wg_any_traversal(ifindex, n, cx.now);
         self.wg_any_sent(ifindex, n);
-        let message =
-            Message::Initiation { sender: index, keys: [own, theirs], timestamp: cx.now.as_ns().max(0) as u64 + 1 };
+        let message = Message::Initiation {
+            sender: index,
+            keys: [own, theirs],
+            timestamp: cx.now.as_ns().max(0) as u64 + 1,
+        };
         let packet = nothing(cx);
         self.wg_send_message(ifindex, n, packet, message, HANDSHAKE_TOS, cx);
         self.wg_handshake_initiated(ifindex, n, cx.now);
@@ -254,7 +261,13 @@ impl Host {
         packet.encapsulate(memory, Shim::WireGuard(message), false, outer, ports);
     }
     /// The way to a peer, and the address that it knows this machine by, where that is still one of this machine and leads there by the same device.
-    fn wg_way(&mut self, ifindex: u32, n: u32, dst: Ipv4Addr, mark: u32) -> Option<(Ipv4Addr, crate::route::Hop)> {
+    fn wg_way(
+        &mut self,
+        ifindex: u32,
+        n: u32,
+        dst: Ipv4Addr,
+        mark: u32,
+    ) -> Option<(Ipv4Addr, crate::route::Hop)> {
         let endpoint = self.wg_peer(ifindex, n)?.endpoint?;
         let mut src = match endpoint.src {
             Some(IpAddr::V4(src)) if self.is_local(src) => src,
@@ -266,7 +279,9 @@ impl Host {
             src = Ipv4Addr::UNSPECIFIED;
             hop = way(self, src);
         }
-        if src.is_unspecified() && let Some(e) = self.wg_peer(ifindex, n)?.endpoint.as_mut() {
+        if src.is_unspecified()
+            && let Some(e) = self.wg_peer(ifindex, n)?.endpoint.as_mut()
+        {
             (e.src, e.src_if) = (None, 0);
         }
         let usable = matches!(hop.kind, Some(RouteKind::Unicast | RouteKind::Local | RouteKind::Broadcast));

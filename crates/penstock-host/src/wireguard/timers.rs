@@ -134,7 +134,8 @@ impl Host {
         match kind {
             Kind::Retransmit => self.wg_retransmit(ifindex, n, cx),
             Kind::Keepalive => {
-                let again = self.wg_peer(ifindex, n).is_some_and(|p| std::mem::take(&mut p.another_keepalive));
+                let again =
+                    self.wg_peer(ifindex, n).is_some_and(|p| std::mem::take(&mut p.another_keepalive));
                 if again {
                     self.wg_set_timer(ifindex, n, Kind::Keepalive, KEEPALIVE_TIMEOUT, 0, cx.now);
                 }

@@ -82,7 +82,8 @@ pub fn config(text: &str, append: bool) -> Result<Configured, String> {
     let mut out = Configured::default();
     if !append {
         let set = &mut out.set;
-        (set.replace_peers, set.private_key, set.fwmark, set.listen_port) = (true, Some(None), Some(0), Some(0));
+        (set.replace_peers, set.private_key, set.fwmark, set.listen_port) =
+            (true, Some(None), Some(0), Some(0));
     }
     let (mut section, mut known) = (Section::None, Vec::new());
     for line in text.lines() {
@@ -235,7 +236,8 @@ fn endpoint(text: &str) -> Result<SocketAddr, String> {
     };
     let port = service(port).ok_or_else(|| format!("Servname not supported for ai_socktype: `{text}'\n"))?;
     let addr: Option<IpAddr> = host.parse().ok();
-    addr.map(|addr| SocketAddr::new(addr, port)).ok_or_else(|| format!("Name or service not known: `{text}'\n"))
+    addr.map(|addr| SocketAddr::new(addr, port))
+        .ok_or_else(|| format!("Name or service not known: `{text}'\n"))
 }
 
 /// `parse_allowedips`: prefixes with commas between.
@@ -257,7 +259,9 @@ fn allowed_ips(peer: &mut PeerSet, text: &str, warnings: &mut String) -> Result<
         let most = if addr.is_ipv6() { 128 } else { 32 };
         let read = match len {
             None => Some(most),
-            Some(len) if len.bytes().all(|b| b.is_ascii_digit()) => len.parse().ok().filter(|&len| len <= most),
+            Some(len) if len.bytes().all(|b| b.is_ascii_digit()) => {
+                len.parse().ok().filter(|&len| len <= most)
+            }
             Some(_) => None,
         };
         let len: u8 = read.ok_or_else(|| format!("AllowedIP is not in the correct format: `{entry}'\n"))?;
@@ -344,7 +348,9 @@ mod tests {
 
     #[test]
     fn files_are_read() {
-        let text = format!("[interface]\nListenPort=7777 # all\n[Peer]\nPublicKey = {ONE}\nAllowedIPs = 10.1.0.0/24, ::/0\n");
+        let text = format!(
+            "[interface]\nListenPort=7777 # all\n[Peer]\nPublicKey = {ONE}\nAllowedIPs = 10.1.0.0/24, ::/0\n"
+        );
         let read = config(&text, false).unwrap().set;
         assert_eq!((read.listen_port, read.fwmark, read.private_key), (Some(7777), Some(0), Some(None)));
         assert_eq!((read.peers.len(), read.peers[0].allowed_ips.len(), read.replace_peers), (1, 2, true));

@@ -116,7 +116,8 @@ fn span(seconds: u64) -> String {
         (seconds % 60, "second"),
     ];
     let words = parts.iter().filter(|(n, _)| *n > 0);
-    let words: Vec<String> = words.map(|(n, unit)| format!("{n} {unit}{}", if *n == 1 { "" } else { "s" })).collect();
+    let words: Vec<String> =
+        words.map(|(n, unit)| format!("{n} {unit}{}", if *n == 1 { "" } else { "s" })).collect();
     words.join(", ")
 }
 
@@ -163,7 +164,8 @@ pub fn pretty(d: &DeviceView, out: &mut String) {
             None => {}
         }
         if p.transfer != (0, 0) {
-            let _ = writeln!(out, "  transfer: {} received, {} sent", bytes(p.transfer.0), bytes(p.transfer.1));
+            let _ =
+                writeln!(out, "  transfer: {} received, {} sent", bytes(p.transfer.0), bytes(p.transfer.1));
         }
         if p.keepalive != 0 {
             let _ = writeln!(out, "  persistent keepalive: every {}", span(p.keepalive.into()));

@@ -23,8 +23,8 @@ struct Key;
 impl Files for Key {
     fn read(&mut self, path: &str) -> Result<String, FileError> {
         match path {
-            "/tmp/a.key" => Ok(KEYS[0].to_owned()),
-            "/tmp/b.key" => Ok(KEYS[1].to_owned()),
+            _ if path.ends_with("a.key") => Ok(KEYS[0].to_owned()),
+            _ if path.ends_with("b.key") => Ok(KEYS[1].to_owned()),
             _ if path.ends_with("psk0") => Ok(PSKS[0].to_owned()),
             _ if path.ends_with("psk1") => Ok(PSKS[1].to_owned()),
             _ => Err(FileError::NotFound),
@@ -252,9 +252,7 @@ fn arrival(at: usize, packet: &Skb) -> Option<Value> {
 
 #[test]
 fn two_ends_say_what_real_ones_say() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/stack/wireguard.jsonl");
-    let path = std::env::var("PENSTOCK_WG").unwrap_or_else(|_| path.to_owned());
-    let text = std::fs::read_to_string(&path).expect("the recordings");
+    let text = include_str!("../../../vectors/stack/wireguard.jsonl");
     let (mut messages, mut cases, mut faults) = (0, 0, Vec::new());
     for line in text.lines() {
         let case: Value = serde_json::from_str(line).expect("a case");

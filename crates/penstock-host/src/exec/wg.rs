@@ -23,8 +23,12 @@ Available subcommands:
   pubkey: Reads a private key from stdin and writes a public key to stdout
 You may pass `--help' to any of these subcommands to view usage.
 ";
-const USAGE_SHOW: &str = "Usage: wg show { <interface> | all | interfaces } [public-key | private-key | listen-port | fwmark | peers | preshared-keys | endpoints | allowed-ips | latest-handshakes | transfer | persistent-keepalive | dump]\n";
-const USAGE_SET: &str = "Usage: wg set <interface> [listen-port <port>] [fwmark <mark>] [private-key <file path>] [peer <base64 public key> [remove] [preshared-key <file path>] [endpoint <ip>:<port>] [persistent-keepalive <interval seconds>] [allowed-ips <ip1>/<cidr1>[,<ip2>/<cidr2>]...] ]...\n";
+const USAGE_SHOW: &str = "Usage: wg show { <interface> | all | interfaces } \
+    [public-key | private-key | listen-port | fwmark | peers | preshared-keys | endpoints | allowed-ips \
+    | latest-handshakes | transfer | persistent-keepalive | dump]\n";
+const USAGE_SET: &str = "Usage: wg set <interface> [listen-port <port>] [fwmark <mark>] [private-key <file path>] \
+    [peer <base64 public key> [remove] [preshared-key <file path>] [endpoint <ip>:<port>] \
+    [persistent-keepalive <interval seconds>] [allowed-ips <ip1>/<cidr1>[,<ip2>/<cidr2>]...] ]...\n";
 const VERSION: &str = "wireguard-tools v1.0.20210914 - https://git.zx2c4.com/wireguard-tools/\n";
 
 fn fail(text: impl Into<String>) -> Output {

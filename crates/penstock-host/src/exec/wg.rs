@@ -337,5 +337,16 @@ mod tests {
             assert_eq!(out.status, status, "{line}: {}", out.stderr);
         }
         assert_eq!(host.exec("wg show wg0 listen-port", Time::ZERO).stdout, "4000\n");
+        // Of a range of one there is one for one device.
+        for (line, status) in [
+            ("sysctl -qw net.ipv4.ip_local_port_range='5000 5000'", 0),
+            ("ip link add wg4 type wireguard", 0),
+            ("ip link set wg4 up", 0),
+            ("ip link add wg5 type wireguard", 0),
+            ("ip link set wg5 up", 2),
+        ] {
+            let out = host.exec(line, Time::ZERO);
+            assert_eq!(out.status, status, "{line}: {}", out.stderr);
+        }
     }
 }

@@ -303,8 +303,13 @@ impl Host {
         if busy(&wg.port) {
             return Err(KernelError::errno(crate::link::EADDRINUSE));
         }
-        while wg.port == 0 || busy(&wg.port) {
-            wg.port = low + device.rng.below(u32::from(high.saturating_sub(low)) + 1) as u16;
+        if wg.port == 0 {
+            // Any that is free, from a random one on.
+            let count = u32::from(high.saturating_sub(low)) + 1;
+            let first = device.rng.below(count);
+            let mut all = (0..count).map(|n| low + ((first + n) % count) as u16);
+            wg.port =
+                all.find(|port| !busy(port)).ok_or_else(|| KernelError::errno(crate::link::EADDRINUSE))?;
         }
         let port = wg.port;
         self.tunnels.wireguards.retain(|_, i| *i != ifindex);

@@ -144,6 +144,16 @@ fn a_reverse_path_filter_drops_what_comes_by_the_wrong_device() {
     // The way back over several next hops leads out of each of them.
     let several = ["ip route add 192.0.2.0/24 nexthop via 10.0.2.1 nexthop via 10.0.1.9", strict[0]];
     assert!(passes(&several, "192.0.2.1", "10.0.2.1"));
+    // The way back of the packet's mark, where that is asked for.
+    let marked = [
+        strict[0],
+        "iptables -t mangle -A PREROUTING -s 192.0.2.1 -j MARK --set-mark 7",
+        "ip rule add fwmark 7 table 100",
+        "ip route add 192.0.2.0/24 via 10.0.1.1 table 100",
+        "sysctl -qw net.ipv4.conf.eth0.src_valid_mark=1",
+    ];
+    assert!(!passes(&marked[..4], "192.0.2.1", "10.0.2.1"));
+    assert!(passes(&marked, "192.0.2.1", "10.0.2.1"));
     let default = ["sysctl -qw net.ipv4.conf.default.rp_filter=1"];
     let mut host = Host::new("h", Kernel::V6_12, 1);
     assert_eq!(host.exec(default[0], Time::ZERO).status, 0);

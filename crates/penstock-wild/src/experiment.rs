@@ -37,16 +37,82 @@ pub fn experiment(u: &mut Unstructured<'_>) -> Result<String> {
     if u.ratio(1, 6)? {
         let _ = writeln!(out, "kernel = \"2.6.35\"");
     }
-    hosts(u, shape, &mut out)?;
+    let tunnel = if u.ratio(1, 4)? { Some(one(u, &TUNNELS)?) } else { None };
+    hosts(u, shape, tunnel, &mut out)?;
     links(u, shape, &mut out)?;
     traffic(u, ms, &mut out)?;
+    if tunnel.is_some() {
+        through(u, &mut out)?;
+    }
     Ok(out)
+}
+
+/// What a tunnel between `a` and `b` may be.
+const TUNNELS: [&str; 6] = ["ipip", "gre", "gretap", "vxlan", "wireguard", "wireguard"];
+/// Private and public keys of WireGuard.
+const KEYS: [(&str, &str); 2] = [
+    ("6CfEgs6v9bfsFnxXCR4Rlk2Z0N4L5vcZ0l1M8sC5gXU=", "p0bX4HgKcVUq1/Rx0kdz0lvpav3naAlUSib51N/tOzs="),
+    ("OC3cVSzWTVBL6f27Vh+0hJYFhnfXmQ5TvOqWV9VXu28=", "swyyLblxjNna0JyaXXEDtwPsDw4V6tmqhC3Akh3t4zA="),
+];
+
+/// One end of a tunnel `t0`, with a queue of its own at times.
+fn tunnel_end(u: &mut Unstructured<'_>, kind: &str, a: bool, shape: Shape) -> Result<Vec<String>> {
+    let far = if shape == Shape::Routed { "10.0.1.2" } else { "10.0.0.2" };
+    let (local, remote) = if a { ("10.0.0.1", far) } else { (far, "10.0.0.1") };
+    let mut out = match kind {
+        "wireguard" => {
+            let (own, other) = (KEYS[usize::from(!a)].0, KEYS[usize::from(a)].1);
+            let mut peer = format!("peer {other} allowed-ips 10.9.0.0/24 endpoint {remote}:51820");
+            if u.ratio(1, 3)? {
+                let _ = write!(peer, " persistent-keepalive {}", u.int_in_range(1..=2)?);
+            }
+            vec![
+                "ip link add t0 type wireguard".to_owned(),
+                format!("echo {own} > /tmp/key"),
+                format!("wg set t0 listen-port 51820 private-key /tmp/key {peer}"),
+            ]
+        }
+        "vxlan" => vec![format!("ip link add t0 type vxlan id 7 dstport 4789 local {local} remote {remote}")],
+        _ => vec![format!("ip link add t0 type {kind} local {local} remote {remote}")],
+    };
+    out.push(format!("ip addr add 10.9.0.{}/24 dev t0", if a { 1 } else { 2 }));
+    if u.ratio(1, 4)? {
+        out.push(format!("ip link set t0 mtu {}", u.choose(&[576, 1280, 1476, 1500])?));
+    }
+    out.push("ip link set t0 up".to_owned());
+    if u.ratio(1, 2)? {
+        out.extend(tc::tree(u, "t0", Kinds::Simulated)?);
+    }
+    Ok(out)
+}
+
+/// Traffic through the tunnel; at times its device goes down and up again.
+fn through(u: &mut Unstructured<'_>, out: &mut String) -> Result<()> {
+    let count = number(u, 1, 20)?;
+    let size = u.choose(&[8, 56, 1400, 1472, 4000])?;
+    let _ = writeln!(out, "\n[[app]]\non = \"a\"\nrun = \"ping -i 0.1 -c {count} -s {size} 10.9.0.2\"");
+    if u.ratio(2, 3)? {
+        let udp = if u.ratio(1, 2)? { " -u -b 2m" } else { "" };
+        let _ =
+            writeln!(out, "\n[[app]]\non = \"b\"\nrun = \"iperf -s -p 7001{}\"", &udp[..udp.len().min(3)]);
+        let _ = writeln!(out, "\n[[app]]\non = \"a\"\nrun = \"iperf -c 10.9.0.2 -p 7001{udp} -t 1\"");
+    }
+    if u.ratio(1, 3)? {
+        let at = u.int_in_range(1..=1000)?;
+        for (n, state) in ["down", "up"].into_iter().enumerate() {
+            let at = at + 100 * n;
+            let on = one(u, &["a", "b"])?;
+            let _ =
+                writeln!(out, "\n[[app]]\non = \"{on}\"\nrun = \"ip link set t0 {state}\"\nat = \"{at}ms\"");
+        }
+    }
+    Ok(())
 }
 
 /// A machine: its name, its devices with their addresses, its gateway.
 type Host = (&'static str, &'static [(&'static str, &'static str)], Option<&'static str>);
 
-fn hosts(u: &mut Unstructured<'_>, shape: Shape, out: &mut String) -> Result<()> {
+fn hosts(u: &mut Unstructured<'_>, shape: Shape, tunnel: Option<&str>, out: &mut String) -> Result<()> {
     let devices: &[Host] = match shape {
         Shape::Pair => &[("a", &[("eth0", "10.0.0.1/24")], None), ("b", &[("eth0", "10.0.0.2/24")], None)],
         Shape::Routed => &[
@@ -98,6 +164,9 @@ fn hosts(u: &mut Unstructured<'_>, shape: Shape, out: &mut String) -> Result<()>
             if u.ratio(1, 4)? {
                 setup.extend(tc::hooks(u, dev, Kinds::Simulated)?);
             }
+        }
+        if let Some(kind) = tunnel.filter(|_| matches!(*name, "a" | "b")) {
+            setup.extend(tunnel_end(u, kind, *name == "a", shape)?);
         }
         if u.ratio(1, 6)? {
             let (table, chain) = (one(u, &["mangle", "filter"])?, one(u, &["OUTPUT", "INPUT", "FORWARD"])?);

@@ -68,8 +68,8 @@ fn tunnel_end(u: &mut Unstructured<'_>, kind: &str, a: bool, shape: Shape) -> Re
             }
             vec![
                 "ip link add t0 type wireguard".to_owned(),
-                format!("echo {own} > /tmp/key"),
-                format!("wg set t0 listen-port 51820 private-key /tmp/key {peer}"),
+                format!("echo {own} > /etc/wireguard/key"),
+                format!("wg set t0 listen-port 51820 private-key /etc/wireguard/key {peer}"),
             ]
         }
         "vxlan" => vec![format!("ip link add t0 type vxlan id 7 dstport 4789 local {local} remote {remote}")],

@@ -37,7 +37,8 @@ impl Capture for Keep {
         {
             tags.push(tag);
         }
-        if let Some(told) = describe(&skb).or_else(|| describe_six(&skb)) {
+        let told = if matches!(skb.l3, L3::Ipv6(_)) { describe_six(&skb) } else { describe(&skb) };
+        if let Some(told) = told {
             let seen = match self.whole {
                 true => {
                     json!([self.dev, {"from": text(skb.eth.0), "to": text(skb.eth.1), "tags": tags}, told])

@@ -42,7 +42,7 @@ pub fn experiment(u: &mut Unstructured<'_>) -> Result<String> {
     links(u, shape, &mut out)?;
     traffic(u, ms, &mut out)?;
     if tunnel.is_some() {
-        through(u, &mut out)?;
+        through(u, ms, &mut out)?;
     }
     Ok(out)
 }
@@ -87,7 +87,7 @@ fn tunnel_end(u: &mut Unstructured<'_>, kind: &str, a: bool, shape: Shape) -> Re
 }
 
 /// Traffic through the tunnel; at times its device goes down and up again.
-fn through(u: &mut Unstructured<'_>, out: &mut String) -> Result<()> {
+fn through(u: &mut Unstructured<'_>, ms: u32, out: &mut String) -> Result<()> {
     let count = number(u, 1, 20)?;
     let size = u.choose(&[8, 56, 1400, 1472, 4000])?;
     let _ = writeln!(out, "\n[[app]]\non = \"a\"\nrun = \"ping -i 0.1 -c {count} -s {size} 10.9.0.2\"");
@@ -98,9 +98,8 @@ fn through(u: &mut Unstructured<'_>, out: &mut String) -> Result<()> {
         let _ = writeln!(out, "\n[[app]]\non = \"a\"\nrun = \"iperf -c 10.9.0.2 -p 7001{udp} -t 1\"");
     }
     if u.ratio(1, 3)? {
-        let at = u.int_in_range(1..=1000)?;
-        for (n, state) in ["down", "up"].into_iter().enumerate() {
-            let at = at + 100 * n;
+        let down = u.int_in_range(0..=ms - 1)?;
+        for (at, state) in [(down, "down"), ((down + 100).min(ms - 1), "up")] {
             let on = one(u, &["a", "b"])?;
             let _ =
                 writeln!(out, "\n[[app]]\non = \"{on}\"\nrun = \"ip link set t0 {state}\"\nat = \"{at}ms\"");

@@ -45,6 +45,9 @@ pub fn applies(experiment: &Experiment, host: &HostSpec, dev: &str) -> Result<Ra
     if says(&["mirred"]) {
         return Err("an action may bring it packets of another device");
     }
+    if says(&["wireguard", "wg-quick"]) {
+        return Err("its machine begins handshakes by itself, and would in the replay too");
+    }
     let whole = experiment.offloads || says(&["tso", "gso"]);
     if whole && says(&["tbf", "cake", "netem", "taprio", "dualpi2"]) {
         return Err("its queue may cut super-packets, of which only the first segment is followed");
@@ -375,6 +378,11 @@ mod tests {
             "",
         );
         assert_eq!(got.left_out, ["a eth0: an action may bring it packets of another device"]);
+        let got = held("ip link add wg0 type wireguard", "rate = \"1mbit\"", UDP);
+        assert_eq!(
+            got.left_out,
+            ["a eth0: its machine begins handshakes by itself, and would in the replay too"]
+        );
         let got = held("true", "rate = \"1mbit\"\nduplex = \"half\"", UDP);
         assert_eq!(got.left_out.len(), 2);
     }

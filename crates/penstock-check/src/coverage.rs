@@ -3,6 +3,7 @@
 use crate::facts::Facts;
 use crate::source::Source;
 use crate::syntax::Syntax;
+use crate::unknown;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -119,6 +120,7 @@ impl Coverage {
             let mut names: Vec<(&str, u32)> = Vec::new();
             let programs = self.unknown.iter().filter(|u| !u.0.contains(' '));
             for (name, line) in programs.chain(&self.parts) {
+                let name = if unknown::is_symbol(name) { "a program whose name is unknown" } else { name };
                 if names.last().is_none_or(|n| n.0 != name) {
                     names.push((name, *line));
                 }

@@ -15,6 +15,11 @@ pub(crate) fn symbol(text: &str) -> &'static str {
     SYMBOLS.into_iter().find(|s| !text.contains(s)).unwrap_or(SYMBOLS[0])
 }
 
+/// Whether a word is nothing but what stands for the unknown.
+pub(crate) fn is_symbol(word: &str) -> bool {
+    SYMBOLS.contains(&word)
+}
+
 /// What a command's unknown words were given.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Guessed {

@@ -317,6 +317,9 @@ impl Host {
             L4::Tcp(_) if packet.eth.1[0] & 1 == 1 => {
                 self.discard(packet, "ip_local_deliver", "not-one-host", cx);
             }
+            L4::Udp(u) if self.is_wireguards(u.dport) => {
+                self.discard(packet, "wireguard", "no-message", cx);
+            }
             L4::Tcp(_) | L4::Udp(_) => self.deliver(packet, cx),
             L4::None => {
                 self.icmp_send(&packet, icmp::DEST_UNREACH, 2, 0, cx);

@@ -159,6 +159,9 @@ impl Host {
         }
         match packet.l4 {
             L4::Icmp(i) => self.icmp6_receive(packet, i, cx),
+            L4::Udp(u) if self.is_wireguards(u.dport) => {
+                self.discard(packet, "wireguard", "no-message", cx);
+            }
             L4::Tcp(_) | L4::Udp(_) => self.deliver(packet, cx),
             L4::None => {
                 self.icmp6_send(&packet, icmp::PARAMPROB, icmp::UNK_NEXTHDR, protocol_at, cx);

@@ -39,8 +39,9 @@ pub(crate) struct WireGuard {
     pub port: u16,
     /// The mark of what it sends.
     pub fwmark: u32,
-    /// In the order in which they came, which is their number.
+    /// In the order in which they came, which is their number; none is given twice.
     peers: BTreeMap<u32, Peer>,
+    next_peer: u32,
     by_key: BTreeMap<Key, u32>,
     /// Whose an index is that this end has given out.
     indices: BTreeMap<u32, u32>,
@@ -161,9 +162,15 @@ impl Allowed {
         let (six, bits) = bits(addr);
         self.by_length.entry((six, std::cmp::Reverse(len))).or_default().insert(masked(bits, len), peer)
     }
-    fn remove_peer(&mut self, peer: u32) {
-        self.by_length.values_mut().for_each(|of| of.retain(|_, p| *p != peer));
-        self.by_length.retain(|_, of| !of.is_empty());
+    /// The prefix is nobody's any more.
+    fn remove(&mut self, (addr, len): (IpAddr, u8)) {
+        let (six, bits) = bits(addr);
+        let length = (six, std::cmp::Reverse(len));
+        let Some(of) = self.by_length.get_mut(&length) else { return };
+        of.remove(&masked(bits, len));
+        if of.is_empty() {
+            self.by_length.remove(&length);
+        }
     }
     fn lookup(&self, addr: IpAddr) -> Option<u32> {
         let (six, bits) = bits(addr);
@@ -272,6 +279,11 @@ impl Host {
     /// Now, as the clock that ticks has it (`ktime_get_coarse_boottime_ns`).
     fn coarse(&self, now: Time) -> Time {
         Time::from_ns(timer::ticks(self.hz, now) * (1_000_000_000 / i64::from(self.hz)))
+    }
+    /// Whether a WireGuard device listens at a port: what comes there and is no message of its own is dropped without a word (`wg_receive`).
+    #[inline]
+    pub(crate) fn is_wireguards(&self, port: u16) -> bool {
+        !self.tunnels.wireguards.is_empty() && self.tunnels.wireguards.contains_key(&port)
     }
     /// All packets that wait in WireGuard devices.
     pub(crate) fn wireguard_packets(&self) -> impl Iterator<Item = &Packet> {
@@ -413,12 +425,13 @@ impl Host {
         let Some(wg) = self.wg(ifindex) else { return };
         let Some(peer) = wg.peers.remove(&n) else { return };
         wg.by_key.remove(&peer.key);
-        wg.allowed.remove_peer(n);
+        peer.allowed.iter().for_each(|&prefix| wg.allowed.remove(prefix));
         for index in &peer.named {
             wg.indices.remove(index);
         }
-        wg.due.retain(|(_, of, _)| *of != n);
-        wg.asked.retain(|(of, _)| *of != n);
+        for (kind, at) in timers::ALL.into_iter().zip(peer.timers) {
+            at.map(|at| wg.due.remove(&(at, n, kind)));
+        }
         self.wireguard_lost(ifindex, peer.staged.into());
     }
     /// `set_peer`.
@@ -431,7 +444,8 @@ impl Host {
             // A peer with the device's own key is passed over.
             None if wg.identity.as_ref().is_some_and(|(_, public)| *public == set.key) => return,
             None => {
-                let n = wg.peers.last_key_value().map_or(0, |(n, _)| n + 1);
+                let n = wg.next_peer;
+                wg.next_peer += 1;
                 wg.peers.insert(n, Peer::new(set.key));
                 wg.by_key.insert(set.key, n);
                 n
@@ -450,8 +464,7 @@ impl Host {
             peer.keepalive = interval;
         }
         if set.replace_allowed {
-            peer.allowed.clear();
-            wg.allowed.remove_peer(n);
+            peer.allowed.drain(..).for_each(|prefix| wg.allowed.remove(prefix));
         }
         for &prefix in &set.allowed_ips {
             let owner = wg.allowed.insert(prefix, n);

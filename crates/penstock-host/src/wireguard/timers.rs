@@ -25,6 +25,9 @@ pub(crate) enum Kind {
 }
 
 pub(super) const KINDS: usize = 5;
+/// In the order of [`Peer`](super::Peer)'s timers.
+pub(super) const ALL: [Kind; KINDS] =
+    [Kind::Retransmit, Kind::Keepalive, Kind::NewHandshake, Kind::ZeroKeys, Kind::Persistent];
 
 impl Host {
     /// `mod_peer_timer`, in so many seconds and `more` ticks.

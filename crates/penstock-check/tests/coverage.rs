@@ -132,6 +132,11 @@ fn what_was_not_read_is_said() {
 fn programs_taken_to_succeed_are_named() {
     let answer = of("#!/bin/sh\nsystemctl stop x\ntc qdisc show\n");
     assert!(answer.coverage.text().contains("not simulated, taken to succeed: systemctl (line 2)"));
+    // A program whose name is another's output is not called by what stands for it.
+    let named = "#!/bin/sh\nX=$(get_it)\n$X qdisc show\ntc qdisc add dev eth0 root sfq\n";
+    let answer = of(named);
+    let text = answer.coverage.text();
+    assert!(text.contains("a program whose name is unknown (line 3)"), "{text}");
 }
 
 /// What is there instead of a class that is not is told whole: none, some, or how many more.

@@ -318,6 +318,19 @@ mod tests {
             );
         }
     }
+    /// What Linux 2.6.35 has not yet, its profile has not.
+    #[test]
+    fn an_old_kernel_has_no_such_devices() {
+        for (kernel, status) in [(Kernel::V2_6_35, 2), (Kernel::V6_12, 0)] {
+            let mut host = Host::new("r", kernel, 1);
+            for kind in ["wireguard", "vxlan id 7 dstport 4789", "vrf table 10"] {
+                let out = host.exec(&format!("ip link add x0 type {kind}"), Time::ZERO);
+                let said = if status == 0 { "" } else { "RTNETLINK answers: Operation not supported\n" };
+                assert_eq!((out.status, out.stderr.as_str()), (status, said), "{kind}");
+                host.exec("ip link del x0", Time::ZERO);
+            }
+        }
+    }
     #[test]
     fn a_port_is_one_devices() {
         let mut host = Host::new("r", Kernel::V6_12, 1);

@@ -179,7 +179,9 @@ impl Host {
             let said = format!("ip link add … type {kind}: not simulated");
             return Err(Failure { help: (*instead).to_owned(), ..says(2, said) });
         }
-        let too_new = self.kernel == Kernel::V2_6_35 && kind == "vrf";
+        // Since Linux 4.3, 3.7 and 5.6.
+        let too_new =
+            self.kernel == Kernel::V2_6_35 && matches!(kind.as_str(), "vrf" | "vxlan" | "wireguard");
         if class(&kind).is_none() || too_new || matches!(kind.as_str(), "" | "loopback" | "tap") {
             return Err(self.no(KernelError::EOPNOTSUPP, "Unknown device type"));
         }

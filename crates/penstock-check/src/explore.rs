@@ -146,8 +146,8 @@ fn options(source: &Source) -> BTreeSet<String> {
             let value = line[at + 1..].trim_start_matches('"');
             let option = value.starts_with("$OPTARG") || value.starts_with("${OPTARG}");
             let second = near && line.contains(')') && (value.starts_with("$2") || value.starts_with("${2}"));
-            let from =
-                line[..at].rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(0, |f| f + 1);
+            let beside = line[..at].char_indices().rfind(|(_, c)| !(c.is_ascii_alphanumeric() || *c == '_'));
+            let from = beside.map_or(0, |(f, c)| f + c.len_utf8());
             let name = &line[from..at];
             if (option || second) && name.starts_with(|c: char| c.is_alphabetic() || c == '_') {
                 names.insert(name.to_owned());

@@ -139,6 +139,19 @@ fn programs_taken_to_succeed_are_named() {
     assert!(text.contains("a program whose name is unknown (line 3)"), "{text}");
 }
 
+/// Letters of other alphabets stand before words of a variable, an option and a crontab.
+#[test]
+fn letters_of_any_alphabet_are_read() {
+    for line in ["echo \"größe=5 é=$2\"; shift", "é=$OPTARG", "µ*/5 é * * * tc é=$X", "\tß:=é=$(x)\n<<é"]
+    {
+        for name in ["x.sh", "makefile", "x.rb", "interfaces", "x.network", "x.yml", "cron"] {
+            let text = format!("{line}\ntc qdisc add dev eth0 root sfq\n{line}\n");
+            let script = Script { name: name.to_owned(), text, ..Script::default() };
+            let _ = penstock_check::check(&script, &Settings::default());
+        }
+    }
+}
+
 /// What is there instead of a class that is not is told whole: none, some, or how many more.
 #[test]
 fn classes_that_are_there_are_told() {

@@ -6,6 +6,7 @@ use crate::bond::Bond;
 use crate::bridge::Bridge;
 use crate::dql::Dql;
 use crate::gso::GsoWords;
+use crate::lifetime::Lifetime;
 use crate::link::{CLASSES, Class};
 use crate::macvlan::Macvlan;
 use crate::route::Prefix;
@@ -57,8 +58,8 @@ pub struct Address {
     pub label: String,
     /// `noprefixroute`.
     pub no_prefix_route: bool,
-    /// Seconds it is valid and preferred (`valid_lft`, `preferred_lft`); `u32::MAX` is forever.
-    pub lifetime: (u32, u32),
+    /// How long it is valid and preferred (`valid_lft`, `preferred_lft`).
+    pub lifetime: Lifetime,
 }
 
 impl Address {
@@ -72,7 +73,7 @@ impl Address {
             scope: 0,
             label: String::new(),
             no_prefix_route: false,
-            lifetime: (u32::MAX, u32::MAX),
+            lifetime: Lifetime::FOREVER,
         }
     }
     /// The network it brings: that of the peer, else its own.

@@ -32,6 +32,7 @@ mod hooks;
 pub mod icmp;
 mod ingress;
 mod leave;
+mod lifetime;
 pub mod link;
 mod macvlan;
 pub mod neigh;
@@ -65,6 +66,7 @@ pub use exec::{
 };
 pub use foresee::{Goes, WayTo};
 pub use gso::{GsoLimits, GsoWords};
+pub use lifetime::Lifetime;
 pub use macvlan::Crossing;
 pub use neigh::{Neigh, NeighTable, Nud};
 pub use netfilter::ct::connections;
@@ -170,6 +172,12 @@ pub(crate) enum Timer {
     Bond(u32),
     /// A WireGuard device has something to send, or a timer of one of its peers goes off.
     WireGuard(u32),
+    /// A namespace's addresses are looked at, of IPv6 or of IPv4: some may be over.
+    Lifetimes(u32, bool),
+    /// A route of IPv6 of that namespace expires.
+    Expiry6(u32),
+    /// Its routes of IPv6 that have expired are cleared away.
+    Gc6(u32),
 }
 
 /// Settings under `/proc/sys`.

@@ -386,6 +386,15 @@ impl Host {
                 Timer::Bond(ifindex) => self.bond_timer_fired(ifindex, cx),
                 Timer::WireGuard(ifindex) => self.wireguard_timer_fired(ifindex, cx),
                 Timer::Cardless(ifindex) => self.run_cardless(ifindex, cx),
+                Timer::Lifetimes(space, six) => {
+                    self.in_space(space, |host| host.watch_lifetimes(six, cx.now));
+                }
+                Timer::Expiry6(space) => {
+                    self.in_space(space, |host| host.watch_routes6(cx.now));
+                }
+                Timer::Gc6(space) => {
+                    self.in_space(space, |host| host.run_gc6(cx.now));
+                }
             }
         }
     }

@@ -6,9 +6,10 @@
 use super::fib::Route6;
 use super::{GenMode, MIN_MTU, is_link_local, link_local, mask, network};
 use crate::Host;
+use crate::lifetime::Lifetime;
 use crate::route::LOCAL;
 use penstock_lang::ip::Net;
-use penstock_model::KernelError;
+use penstock_model::{KernelError, Time};
 use std::net::{IpAddr, Ipv6Addr};
 
 /// An IPv6 address on a device.
@@ -20,8 +21,8 @@ pub struct Address6 {
     pub len: u8,
     /// `peer`.
     pub peer: Option<Ipv6Addr>,
-    /// Seconds it is valid and preferred.
-    pub lifetime: (u32, u32),
+    /// How long it is valid and preferred.
+    pub lifetime: Lifetime,
     /// `noprefixroute`.
     pub no_prefix_route: bool,
 }
@@ -29,7 +30,7 @@ pub struct Address6 {
 impl Address6 {
     /// One that stays.
     pub fn new(addr: Ipv6Addr, len: u8) -> Address6 {
-        Address6 { addr, len, peer: None, lifetime: (u32::MAX, u32::MAX), no_prefix_route: false }
+        Address6 { addr, len, peer: None, lifetime: Lifetime::FOREVER, no_prefix_route: false }
     }
     /// `ipv6_addr_scope` as `ip` shows it: 0 global, 253 link, 254 host.
     pub fn scope(&self) -> u8 {
@@ -49,7 +50,7 @@ impl Address6 {
     }
     /// Whether no new connection is to use it (`IFA_F_DEPRECATED`).
     pub fn is_deprecated(&self) -> bool {
-        self.lifetime.1 == 0
+        self.lifetime.deprecated
     }
     /// The subnet's routers' address, where there is one (RFC 6164: not on links between two).
     fn anycast(&self) -> Option<Ipv6Addr> {
@@ -117,11 +118,64 @@ impl Host {
             let groups = network(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8);
             self.six.fib.insert(Route6 { table: LOCAL, kind: 5, ..Route6::new(groups, ifindex) });
             if !a.no_prefix_route {
-                self.six.fib.insert(Route6::new(a.network(), ifindex));
+                let expires = (!a.lifetime.is_permanent()).then(|| a.lifetime.end(self.hz));
+                self.six.fib.insert(Route6 { expires, ..Route6::new(a.network(), ifindex) });
             }
         }
         if let Some(addr) = anycast {
             self.join_anycast(ifindex, addr);
+        }
+    }
+    /// `inet6_addr_modify`: how long an address that is there is valid and preferred, and the route of its network with it.
+    pub(crate) fn modify_address6(
+        &mut self,
+        ifindex: u32,
+        addr: Ipv6Addr,
+        lifetime: Lifetime,
+        no_prefix_route: bool,
+        now: Time,
+    ) {
+        let hz = self.hz;
+        let Some(device) = self.devices.get_mut(ifindex) else { return };
+        let Some(a) = device.addresses6.iter_mut().find(|a| a.addr == addr) else { return };
+        let had_route = a.lifetime.is_permanent() && !a.no_prefix_route;
+        (a.lifetime, a.no_prefix_route) = (lifetime, no_prefix_route);
+        let modified = a.clone();
+        if device.up && !device.loopback {
+            let expires = (!lifetime.is_permanent()).then(|| lifetime.end(hz));
+            let route = Route6 { expires, ..Route6::new(modified.network(), ifindex) };
+            let is = |r: &Route6| r.dev == ifindex && r.via.is_none();
+            if no_prefix_route {
+                if had_route {
+                    self.clean_prefix_route(ifindex, &modified);
+                }
+            } else {
+                let set = had_route && self.six.fib.set_expiry(&route, is, expires);
+                if !set {
+                    self.six.fib.insert(route);
+                }
+            }
+        }
+        self.watch_lifetimes(true, now);
+    }
+    /// `check_cleanup_prefix_route`, `cleanup_prefix_route`: what becomes of the route of a network that an address does not keep any more. One
+    /// that stays keeps it, as does one without a part in it; others leave it for as long as they are valid.
+    fn clean_prefix_route(&mut self, ifindex: u32, gone: &Address6) {
+        let device = &self.devices[ifindex];
+        let own = network(gone.addr, gone.len);
+        let mut others =
+            device.addresses6.iter().filter(|a| a.addr != gone.addr && network(a.addr, a.len) == own);
+        if others.clone().any(|a| a.lifetime.is_permanent() || a.no_prefix_route) {
+            return;
+        }
+        let until = others.by_ref().map(|a| a.lifetime.end(self.hz)).max();
+        let route = Route6::new(gone.network(), ifindex);
+        let is = |r: &Route6| r.dev == ifindex && r.via.is_none();
+        match until {
+            Some(until) => {
+                self.six.fib.set_expiry(&route, |r| is(r) && r.expires.is_none(), Some(until));
+            }
+            None => self.six.fib.remove_like(&route, is),
         }
     }
     fn join_anycast(&mut self, ifindex: u32, addr: Ipv6Addr) {
@@ -159,14 +213,11 @@ impl Host {
             return Ok(());
         }
         device.six.leave(addr);
-        let shared = |a: &Address6| !a.no_prefix_route && a.network() == gone.network();
-        let keeps_network = device.addresses6.iter().any(shared);
         let keeps_anycast = device.addresses6.iter().any(|a| a.anycast() == gone.anycast());
         let local = Route6 { table: LOCAL, kind: 2, metric: 0, ..Route6::new(one(addr), ifindex) };
         self.six.fib.remove_like(&local, |r| r.kind == 2 && r.dev == ifindex);
-        if !keeps_network && !gone.no_prefix_route {
-            let network = Route6::new(gone.network(), ifindex);
-            self.six.fib.remove_like(&network, |r| r.dev == ifindex && r.via.is_none());
+        if gone.lifetime.is_permanent() && !gone.no_prefix_route {
+            self.clean_prefix_route(ifindex, &gone);
         }
         if let Some(anycast) = gone.anycast().filter(|_| !keeps_anycast) {
             self.leave_anycast(ifindex, anycast);
@@ -211,7 +262,7 @@ impl Host {
         let keeps = (self.six.keep_all || device.six.conf.keep_addr_on_down) && !device.six.conf.disabled;
         let netfilter = &mut self.netfilter;
         device.addresses6.retain(|a| {
-            let stays = keeps && a.lifetime.0 == u32::MAX && !is_link_local(a.addr) && !a.addr.is_loopback();
+            let stays = keeps && a.lifetime.is_permanent() && !is_link_local(a.addr) && !a.addr.is_loopback();
             if !stays {
                 netfilter.unmasquerade(ifindex, Some(a.addr.into()));
             }

@@ -7,7 +7,7 @@
 
 use crate::route::{LOCAL, MAIN, Ports, Rule};
 use penstock_lang::ip::{Net, RuleSpec};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 
 /// An IPv6 route. Several of one prefix and metric with gateways are the ways of one (`fib6_siblings`).
@@ -35,6 +35,10 @@ pub struct Route6 {
     pub onlink: bool,
     /// Its part of the traffic among its like, from 1.
     pub weight: u32,
+    /// The last tick it is good at (`RTF_EXPIRES`).
+    pub expires: Option<i64>,
+    /// That is over.
+    pub(crate) expired: bool,
 }
 
 impl Route6 {
@@ -52,6 +56,8 @@ impl Route6 {
             metrics: Vec::new(),
             onlink: false,
             weight: 1,
+            expires: None,
+            expired: false,
         }
     }
     /// A metric by its number.
@@ -223,6 +229,10 @@ pub struct Fib6 {
     shared: usize,
     /// Destinations that have driven another out of the cache since it last grew.
     driven_out: usize,
+    /// Routes that expire, the first of them first. One that is gone or has another time by now may still stand here.
+    expiring: BTreeSet<(i64, Place)>,
+    /// A route that expires was entered (`fib6_start_gc`).
+    pub(crate) more_expire: bool,
 }
 
 impl Default for Fib6 {
@@ -237,6 +247,8 @@ impl Default for Fib6 {
             usual: true,
             shared: 0,
             driven_out: 0,
+            expiring: BTreeSet::new(),
+            more_expire: false,
         }
     }
 }
@@ -279,10 +291,20 @@ impl Fib6 {
         let place = Fib6::place(route.table, &route.dst, route.metric);
         let counts = decides(&place);
         let all = self.routes.entry(place).or_default();
-        if all.iter().any(|r| r.dev == route.dev && r.via == route.via) {
+        if let Some(same) = all.iter_mut().find(|r| r.dev == route.dev && r.via == route.via) {
+            //= linux v6.12 net/ipv6/ip6_fib.c fib6_add_rt2node: one that expires takes the newest word for it all the same
+            if same.expires.is_some() {
+                (same.expires, same.expired) = (route.expires, false);
+                self.expiring.extend(route.expires.map(|at| (at, place)));
+                self.invalidate();
+            }
             return false;
         }
         *self.lengths.entry((route.table, 128 - route.dst.len)).or_default() += 1;
+        if let Some(expires) = route.expires {
+            self.expiring.insert((expires, place));
+            self.more_expire = true;
+        }
         all.push(route);
         self.shared += usize::from(all.len() == 2 && counts);
         self.invalidate();
@@ -309,6 +331,53 @@ impl Fib6 {
             self.invalidate();
         }
         count
+    }
+    /// Says of those of `like`'s table, prefix and metric that `which` names when they expire. Whether there is one.
+    pub(crate) fn set_expiry(
+        &mut self,
+        like: &Route6,
+        which: impl Fn(&Route6) -> bool,
+        expires: Option<i64>,
+    ) -> bool {
+        let place = Fib6::place(like.table, &like.dst, like.metric);
+        let Some(all) = self.routes.get_mut(&place) else { return false };
+        let mut found = false;
+        for route in all.iter_mut().filter(|r| which(r)) {
+            (route.expires, route.expired, found) = (expires, false, true);
+        }
+        if let (true, Some(expires)) = (found, expires) {
+            self.expiring.insert((expires, place));
+        }
+        self.invalidate();
+        found
+    }
+    /// Nothing goes any more by routes that have expired before `tick` (`fib6_check_expired`). Answers when the next one does.
+    pub(crate) fn expire(&mut self, tick: i64) -> Option<i64> {
+        let mut changed = false;
+        for (expires, place) in self.expiring.range(..(tick, Place::default())) {
+            for route in self.routes.get_mut(place).into_iter().flatten() {
+                changed |= route.expires == Some(*expires) && !std::mem::replace(&mut route.expired, true);
+            }
+        }
+        if changed {
+            self.invalidate();
+        }
+        self.expiring.range((tick, Place::default())..).next().map(|&(expires, _)| expires)
+    }
+    /// Takes out what has expired before `tick`; whether there are others that expire (`fib6_age`).
+    pub(crate) fn clear_expired(&mut self, tick: i64) -> bool {
+        while let Some(&(expires, place)) = self.expiring.first().filter(|(expires, _)| *expires < tick) {
+            self.expiring.pop_first();
+            let found = self.routes.get(&place).into_iter().flatten().find(|r| r.expires == Some(expires));
+            if let Some(like) = found.cloned() {
+                self.remove_like(&like, |r| r.expires == Some(expires));
+            }
+        }
+        let Fib6 { expiring, routes, .. } = self;
+        expiring.retain(|(expires, place)| {
+            routes.get(place).into_iter().flatten().any(|r| r.expires == Some(*expires))
+        });
+        !expiring.is_empty()
     }
     /// Takes out those of `like`'s table, prefix and metric that `gone` names.
     pub(crate) fn remove_like(&mut self, like: &Route6, gone: impl Fn(&Route6) -> bool) {
@@ -482,6 +551,9 @@ impl Fib6 {
         fails: &dyn Fn(u32, Ipv6Addr) -> bool,
     ) -> Option<&Route6> {
         let score = |r: &Route6| {
+            if r.expired {
+                return None;
+            }
             let fits = key.oif == 0 || r.dev == key.oif;
             let dead = r.via.is_some_and(|via| fails(r.dev, via));
             if dead || !fits && key.strict { None } else { Some(u8::from(fits)) }
@@ -503,7 +575,8 @@ impl Fib6 {
         if chosen.via.is_none() || key.iif == 1 && key.oif == chosen.dev {
             return Some(chosen);
         }
-        let ways = || self.to(table, dst).filter(move |r| r.metric == metric && r.via.is_some());
+        let ways =
+            || self.to(table, dst).filter(move |r| r.metric == metric && r.via.is_some() && !r.expired);
         if ways().nth(1).is_none() {
             return Some(chosen);
         }

@@ -56,6 +56,8 @@ pub(crate) struct Six {
     pub(crate) keep_all: bool,
     /// What a device that is made begins with (`net.ipv6.conf.default`).
     pub(crate) begins: Conf6,
+    /// Routes that have expired are going to be cleared away.
+    pub(crate) gc: bool,
     /// Fragments of packets for this machine.
     pub(crate) frags: reassembly::Fragments6,
     /// Fragments that are put together where connections are tracked.

@@ -145,7 +145,10 @@ mod tests {
         let ip = |text: &str| text.parse::<Ipv6Addr>().unwrap();
         let mut host = Host::new("h", Kernel::V6_12, 1);
         let (a, b) = (host.add_device("eth0"), host.add_device("eth1"));
-        let old = Address6 { lifetime: (100, 0), ..Address6::new(ip("2001:db8:1::2"), 64) };
+        let old = Address6 {
+            lifetime: crate::Lifetime::new(Some((100, 0)), 0),
+            ..Address6::new(ip("2001:db8:1::2"), 64)
+        };
         host.insert_address6(a, old).unwrap();
         host.add_address6(a, ip("2001:db8:2::2"), 64).unwrap();
         host.add_address6(b, ip("2001:db8:1::3"), 64).unwrap();

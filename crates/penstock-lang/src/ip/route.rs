@@ -72,6 +72,8 @@ pub struct RouteSpec {
     pub metrics: Vec<(u8, u32, bool)>,
     /// Words with their values that a kernel takes and that have no place here: `congctl htcp`.
     pub others: Vec<String>,
+    /// `expires`, seconds.
+    pub expires: Option<u32>,
     /// `realms [FROM/]TO`: the one shifted by 16, and the other; 0 for none.
     pub realms: u32,
     /// `nexthop`s.
@@ -248,7 +250,7 @@ impl Words<'_> {
                 _ if word == "tos" || is("dsfield") => r.tos = self.tos("\"tos\" value is invalid\n")?,
                 "expires" => {
                     let seconds = self.number("\"expires\" value is invalid\n")?;
-                    r.others.push(format!("expires {seconds}"));
+                    r.expires = Some(seconds);
                 }
                 _ if is("metric") || is("priority") || word == "preference" => {
                     r.metric = Some(self.number("\"metric\" value is invalid\n")?);

@@ -1,15 +1,16 @@
 //! `ip address`.
 
 use super::{Done, errno, quiet};
+use crate::lifetime::Lifetime;
 use crate::link::EADDRNOTAVAIL;
 use crate::six::Address6;
 use crate::{Address, Host, Prefix};
 use penstock_lang::ip::{AddrSpec, AddressView, Broadcast, Family, LinkFilter, Net};
-use penstock_model::KernelError;
+use penstock_model::{KernelError, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 impl Host {
-    pub(super) fn addr_add(&mut self, spec: &AddrSpec, replace: bool, create: bool) -> Done {
+    pub(super) fn addr_add(&mut self, spec: &AddrSpec, replace: bool, create: bool, now: Time) -> Done {
         let ifindex = self.dev(&spec.dev)?;
         let net = match (spec.local, spec.peer) {
             (Some(net), _) => net,
@@ -18,7 +19,7 @@ impl Host {
             (None, Some(_)) => return Err(self.no(22, "ipv4: Local address is not supplied")),
         };
         let addr = match net.addr {
-            IpAddr::V6(addr) => return self.addr6_add(ifindex, addr, net.len, spec, replace),
+            IpAddr::V6(addr) => return self.addr6_add(ifindex, addr, net.len, spec, replace, now),
             IpAddr::V4(addr) => addr,
         };
         let (len, peer) = match spec.peer {
@@ -34,16 +35,14 @@ impl Host {
         });
         let there = |a: &Address| a.prefix == prefix && a.network() == reach.network();
         let exists = self.devices[ifindex].networks.has(reach.network(), addr);
-        if replace && !exists && !create {
-            return Err(self.no(EADDRNOTAVAIL, "ipv4: Address not found"));
-        }
+        //= linux v6.12 net/ipv4/devinet.c inet_rtm_newaddr: `change` makes one too
         let new = Address {
             peer: peer.filter(|p| *p != addr),
             broadcast,
             scope: spec.scope.unwrap_or(if addr.is_loopback() { 254 } else { 0 }),
             label: spec.label.clone().unwrap_or_default(),
             no_prefix_route: spec.no_prefix_route,
-            lifetime: spec.lifetime.unwrap_or((u32::MAX, u32::MAX)),
+            lifetime: Lifetime::new(spec.lifetime, self.tick(now)),
             ..Address::new(prefix)
         };
         if replace && exists {
@@ -51,9 +50,12 @@ impl Host {
             if let Some(old) = device.addresses.iter_mut().find(|a| there(a)) {
                 old.lifetime = new.lifetime;
             }
+            self.watch_lifetimes(false, now);
             return Ok(String::new());
         }
-        quiet(self.insert_address(ifindex, new))
+        let done = quiet(self.insert_address(ifindex, new))?;
+        self.watch_lifetimes(false, now);
+        Ok(done)
     }
 
     pub(super) fn addr_del(&mut self, spec: &AddrSpec) -> Done {
@@ -105,24 +107,34 @@ impl Host {
         Ok(String::new())
     }
 
-    fn addr6_add(&mut self, ifindex: u32, addr: Ipv6Addr, len: u8, spec: &AddrSpec, replace: bool) -> Done {
-        if let Some(old) = self.devices[ifindex].addresses6.iter_mut().find(|a| a.addr == addr)
-            && replace
-        {
-            old.lifetime = spec.lifetime.unwrap_or((u32::MAX, u32::MAX));
+    fn addr6_add(
+        &mut self,
+        ifindex: u32,
+        addr: Ipv6Addr,
+        len: u8,
+        spec: &AddrSpec,
+        replace: bool,
+        now: Time,
+    ) -> Done {
+        let lifetime = Lifetime::new(spec.lifetime, self.tick(now));
+        if replace && self.devices[ifindex].addresses6.iter().any(|a| a.addr == addr) {
+            self.modify_address6(ifindex, addr, lifetime, spec.no_prefix_route, now);
             return Ok(String::new());
         }
         let peer = match spec.peer {
             Some(Net { addr: IpAddr::V6(peer), .. }) if peer != addr => Some(peer),
             _ => None,
         };
-        let lifetime = spec.lifetime.unwrap_or((u32::MAX, u32::MAX));
         let no_prefix_route = spec.no_prefix_route;
-        quiet(self.insert_address6(ifindex, Address6 { addr, len, peer, lifetime, no_prefix_route }))
+        let new = Address6 { addr, len, peer, lifetime, no_prefix_route };
+        let done = quiet(self.insert_address6(ifindex, new))?;
+        self.watch_lifetimes(true, now);
+        Ok(done)
     }
 
-    pub(super) fn address_views(&self, ifindex: u32) -> Vec<AddressView> {
+    pub(super) fn address_views(&self, ifindex: u32, now: Time) -> Vec<AddressView> {
         let device = &self.devices[ifindex];
+        let (tick, hz) = (self.tick(now), self.hz);
         let four = device.addresses.iter().map(|a| AddressView {
             addr: IpAddr::V4(a.prefix.addr),
             len: a.prefix.len,
@@ -132,7 +144,12 @@ impl Host {
             no_prefix_route: a.no_prefix_route,
             scope: a.scope,
             label: a.label.clone(),
-            lifetime: a.lifetime,
+            lifetime: match a.lifetime.is_permanent() {
+                //= linux v6.12 net/ipv4/devinet.c inet_fill_ifaddr
+                true => (u32::MAX, u32::MAX),
+                false => a.lifetime.left(tick, hz),
+            },
+            deprecated: a.lifetime.deprecated,
         });
         let six = device.addresses6.iter().map(|a| AddressView {
             addr: IpAddr::V6(a.addr),
@@ -143,7 +160,8 @@ impl Host {
             no_prefix_route: a.no_prefix_route,
             scope: a.scope(),
             label: String::new(),
-            lifetime: a.lifetime,
+            lifetime: a.lifetime.left(tick, hz),
+            deprecated: a.lifetime.deprecated,
         });
         four.chain(six).collect()
     }

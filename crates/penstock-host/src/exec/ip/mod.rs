@@ -140,7 +140,7 @@ impl Host {
     fn ip_command(&mut self, command: Command, now: Time) -> Done {
         match command {
             Command::Say(text) => Ok(text),
-            Command::AddrAdd { spec, replace, create } => self.addr_add(&spec, replace, create),
+            Command::AddrAdd { spec, replace, create } => self.addr_add(&spec, replace, create, now),
             Command::AddrDel(spec) => self.addr_del(&spec),
             Command::AddrFlush(filter) => self.addr_flush(&filter),
             Command::Show(filter, form) => {
@@ -150,9 +150,9 @@ impl Host {
             }
             Command::Link(request) => self.link_request(&request, now),
             Command::AltNames { dev, add, names } => self.alt_names(&dev, add, names),
-            Command::Route(verb, spec) => self.route_change(verb, &spec),
-            Command::RouteShow(filter, form) => self.route_show(&filter, form),
-            Command::RouteGet(question, form) => self.route_get(&question, form),
+            Command::Route(verb, spec) => self.route_change(verb, &spec, now),
+            Command::RouteShow(filter, form) => self.route_show(&filter, form, now),
+            Command::RouteGet(question, form) => self.route_get(&question, form, now),
             Command::RouteFlush(filter) => self.route_flush(&filter),
             Command::Rule(verb, spec, form) => self.ip_rule(verb, *spec, form),
             Command::NeighShow(filter, form) => self.neigh_show(&filter, form, now),

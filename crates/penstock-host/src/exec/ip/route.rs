@@ -12,7 +12,7 @@ use penstock_lang::ip::{
     self, Failure, Family, Form, METRICS, Net, NextHopView, RouteFilter, RouteQuestion, RouteSpec, RouteVerb,
     RouteView, control_of,
 };
-use penstock_model::{Kernel, KernelError};
+use penstock_model::{Kernel, KernelError, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// ENETUNREACH, EHOSTUNREACH, EACCES.
@@ -35,13 +35,13 @@ fn six(addr: IpAddr) -> Option<Ipv6Addr> {
 }
 
 impl Host {
-    pub(super) fn route_change(&mut self, verb: RouteVerb, spec: &RouteSpec) -> Done {
+    pub(super) fn route_change(&mut self, verb: RouteVerb, spec: &RouteSpec, now: Time) -> Done {
         if let Some(name) = &spec.vrf {
             let table = self.devices[self.vrf_called(name, "Invalid VRF\n")?].vrf_table();
-            return self.route_change(verb, &RouteSpec { table, vrf: None, ..spec.clone() });
+            return self.route_change(verb, &RouteSpec { table, vrf: None, ..spec.clone() }, now);
         }
         if spec.family == Family::Inet6 {
-            return self.route6_change(verb, spec);
+            return self.route6_change(verb, spec, now);
         }
         let dev = spec.dev.as_deref().map(|d| self.dev(d)).transpose()?;
         let dst =
@@ -246,7 +246,7 @@ impl Host {
         }
     }
 
-    fn route6_change(&mut self, verb: RouteVerb, spec: &RouteSpec) -> Done {
+    fn route6_change(&mut self, verb: RouteVerb, spec: &RouteSpec, now: Time) -> Done {
         let dev = spec.dev.as_deref().map(|d| self.dev(d)).transpose()?;
         let Some(Net { addr: IpAddr::V6(addr), len }) = spec.dst else {
             return Err(errno(KernelError::EINVAL));
@@ -281,6 +281,8 @@ impl Host {
         self.take_controls(spec)?;
         self.note_unfollowed(spec);
         let mut routes = Vec::new();
+        let hz = i64::from(self.hz);
+        let expires = spec.expires.filter(|&s| s != u32::MAX).map(|s| self.tick(now) + i64::from(s) * hz);
         for (via, dev, onlink, weight) in ways {
             let dev = if refusing { 1 } else { self.check_way6(via, dev, onlink)? };
             routes.push(Route6 {
@@ -293,6 +295,7 @@ impl Host {
                 metrics: spec.metrics.clone(),
                 onlink,
                 weight,
+                expires,
                 ..Route6::new(dst, dev)
             });
         }
@@ -304,12 +307,10 @@ impl Host {
             (RouteVerb::Change | RouteVerb::Replace, true) => self.six.fib.remove_like(first, |_| true),
             _ => {}
         }
-        for route in routes {
-            if !self.six.fib.insert(route) {
-                return Err(errno(KernelError::EEXIST));
-            }
-        }
-        Ok(String::new())
+        let new = routes.into_iter().all(|route| self.six.fib.insert(route));
+        // Of one that is there the time has changed.
+        self.watch_routes6(now);
+        if new { Ok(String::new()) } else { Err(errno(KernelError::EEXIST)) }
     }
     fn route6_delete(
         &mut self,
@@ -396,6 +397,7 @@ impl Host {
             src: r.src.map(IpAddr::V4),
             metric: (r.metric != 0).then_some(r.metric),
             flags: self.way_flags(r.dev, r.onlink),
+            expires: None,
             metrics: r.metrics.clone(),
             realms: r.realms,
             nexthops: r
@@ -413,8 +415,10 @@ impl Host {
         }
     }
     /// A route with all its ways.
-    fn route6_view(&self, ways: &[&Route6]) -> RouteView {
+    fn route6_view(&self, ways: &[&Route6], now: Time) -> RouteView {
         let r = ways[0];
+        let hz = i64::from(self.hz);
+        let left = |end: i64| end - self.tick(now);
         let nexthops = match ways {
             [_] => Vec::new(),
             _ => ways
@@ -440,6 +444,7 @@ impl Host {
             src: r.src.map(IpAddr::V6),
             metric: Some(r.metric),
             flags: if ways.len() == 1 { self.way_flags(r.dev, r.onlink) } else { Vec::new() },
+            expires: r.expires.map(left).filter(|&ticks| ticks != 0).map(|ticks| ticks / hz),
             metrics: r.metrics.clone(),
             realms: 0,
             nexthops,
@@ -475,10 +480,10 @@ impl Host {
             && f.covers.is_none_or(|c| r.dst.len <= c.len && r.dst.contains(c.addr))
     }
 
-    pub(super) fn route_show(&mut self, f: &RouteFilter, form: Form) -> Done {
+    pub(super) fn route_show(&mut self, f: &RouteFilter, form: Form, now: Time) -> Done {
         if let Some(name) = &f.vrf {
             let table = self.devices[self.vrf_called(name, "Invalid VRF\n")?].vrf_table().unwrap_or(0);
-            return self.route_show(&RouteFilter { table, vrf: None, not_own: true, ..f.clone() }, form);
+            return self.route_show(&RouteFilter { table, vrf: None, not_own: true, ..f.clone() }, form, now);
         }
         let dev = f.dev.as_deref().map(|d| self.dev(d)).transpose()?;
         if f.cache {
@@ -511,7 +516,7 @@ impl Host {
             let of_one = |a: &&Route6, b: &&Route6| {
                 (a.table, a.dst, a.metric) == (b.table, b.dst, b.metric) && a.via.is_some() && b.via.is_some()
             };
-            views.extend(wanted.chunk_by(of_one).map(|ways| self.route6_view(ways)));
+            views.extend(wanted.chunk_by(of_one).map(|ways| self.route6_view(ways, now)));
         }
         Ok(ip::routes(&views, f, form, self.kernel))
     }
@@ -546,6 +551,7 @@ impl Host {
         iif: Option<u32>,
         oif: Option<u32>,
         form: Form,
+        now: Time,
     ) -> Done {
         let src = q.from.and_then(six).unwrap_or(Ipv6Addr::UNSPECIFIED);
         let key = Key6 {
@@ -567,7 +573,7 @@ impl Host {
             Some(_) => {}
         }
         let Some(r) = self.six.fib.search_route(&key) else { return Err(errno(ENETUNREACH)) };
-        let mut view = self.route6_view(&[r]);
+        let mut view = self.route6_view(&[r], now);
         view.dst = Net { addr: q.dst, len: 128 };
         view.from = Some(IpAddr::V6(src));
         view.src = self.source6(&hop, dst).map(IpAddr::V6);
@@ -577,7 +583,7 @@ impl Host {
         Ok(ip::routes(&[view], &RouteFilter::default(), form, self.kernel))
     }
 
-    pub(super) fn route_get(&mut self, q: &RouteQuestion, form: Form) -> Done {
+    pub(super) fn route_get(&mut self, q: &RouteQuestion, form: Form, now: Time) -> Done {
         let oif = match q.oif.as_deref() {
             Some(name) if q.oif_is_vrf => Some(self.vrf_called(name, "Invalid VRF")?),
             other => other.map(|d| self.dev(d)).transpose()?,
@@ -586,7 +592,7 @@ impl Host {
         let filter = RouteFilter::default();
         let dst = match q.dst {
             IpAddr::V4(dst) => dst,
-            IpAddr::V6(dst) => return self.route6_get(q, dst, iif, oif, form),
+            IpAddr::V6(dst) => return self.route6_get(q, dst, iif, oif, form, now),
         };
         let from = q.from.map(four);
         let known = |from: Ipv4Addr| self.is_local(from) || oif.is_some_and(|d| self.is_local_at(d, from));
@@ -651,6 +657,7 @@ impl Host {
             src: source,
             metric: None,
             flags: Vec::new(),
+            expires: None,
             realms: self.fib.realms(&hop, None),
             metrics: self.fib.search_route(&key).ok().flatten().map_or_else(Vec::new, |r| r.metrics.clone()),
             nexthops: Vec::new(),

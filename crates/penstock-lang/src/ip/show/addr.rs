@@ -26,6 +26,8 @@ pub struct AddressView {
     pub label: String,
     /// Seconds it is valid and preferred.
     pub lifetime: (u32, u32),
+    /// `deprecated`.
+    pub deprecated: bool,
 }
 
 impl AddressView {
@@ -35,6 +37,7 @@ impl AddressView {
         u32::from(self.secondary)
             | if dynamic { 0 } else { 0x80 }
             | if self.no_prefix_route { 0x200 } else { 0 }
+            | if self.deprecated { 0x20 } else { 0 }
     }
     /// Whether a filter lets it through.
     pub(super) fn wanted(&self, filter: &LinkFilter) -> bool {
@@ -95,6 +98,9 @@ pub(super) fn print(out: &mut Out, a: &AddressView, link: &LinkView, form: Form)
     out.string("scope", &scope, format_args!("scope {scope} "));
     if a.secondary {
         out.flag(if a.addr.is_ipv4() { "secondary" } else { "temporary" }, format_args!("secondary "));
+    }
+    if a.deprecated {
+        out.flag("deprecated", format_args!("deprecated "));
     }
     if a.lifetime.0 != u32::MAX {
         out.flag("dynamic", format_args!("dynamic "));

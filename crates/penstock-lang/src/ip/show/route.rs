@@ -45,6 +45,8 @@ pub struct RouteView {
     pub metric: Option<u32>,
     /// `onlink`, `linkdown`, `dead`.
     pub flags: Vec<&'static str>,
+    /// Seconds until it expires; less than zero where it has.
+    pub expires: Option<i64>,
     /// Metrics by number: value, `lock`.
     pub metrics: Vec<(u8, u32, bool)>,
     /// Realms: `from` shifted by 16, and `to`.
@@ -144,6 +146,9 @@ fn route(out: &mut Out, r: &RouteView, f: &RouteFilter, form: Form) {
     }
     if r.answer.is_none() {
         realms(out, r.realms);
+    }
+    if let Some(seconds) = r.expires {
+        out.num("expires", seconds, format_args!("{gap}expires {seconds}sec "));
     }
     metrics(out, &r.metrics);
     if r.pref {

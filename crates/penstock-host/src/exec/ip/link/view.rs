@@ -89,7 +89,7 @@ impl Host {
             },
             rx: (carried.rx_bytes, carried.rx_packets, carried.rx_dropped),
             tx: (carried.tx_bytes, carried.tx_packets, carried.tx_dropped),
-            addresses: self.address_views(ifindex),
+            addresses: self.address_views(ifindex, now),
         }
     }
 }

@@ -122,6 +122,14 @@ fn a_function_is_read_past_the_arm_that_leaves_it() {
 }
 
 #[test]
+fn what_a_function_works_out_of_nothing_is_no_error() {
+    let text = "#!/bin/bash\nf() {\nlocal lim=$((KB * 3 / 8))\ntc qdisc add dev eth0 root tbf rate 5mbit burst 5k limit $lim\n}\n\
+                g() {\nlocal proto\ncase $1 in\na) proto=ip;;\nesac\ntc filter add dev eth0 parent 1: protocol \"$proto\" prio 1 matchall\n}\n";
+    let answer = of(text);
+    assert!(answer.findings.iter().all(|f| f.code != "PS001"), "{:#?}", answer.findings);
+}
+
+#[test]
 fn a_name_that_ends_in_the_unknown_is_no_kind() {
     let text = "#!/bin/sh\nNAME=$(uci get a)\nDEV=\"$NAME ifb4$NAME\"\ntc qdisc del dev $DEV root\n";
     let answer = of(text);

@@ -13,7 +13,10 @@ use penstock_shell::{Limits, Script};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs at most.
-pub(crate) const RUNS: usize = 10;
+pub(crate) const RUNS: usize = 24;
+
+/// What the shell says of a division by 0.
+const BY_NOTHING: &str = "division by 0";
 
 /// What all runs gave: the facts of the one that speaks for the script, those of the others, how much was reached.
 pub(crate) struct Explored {
@@ -70,7 +73,8 @@ pub(crate) fn explore(script: &Script, settings: &Settings) -> Explored {
     let mut runs = 1;
     let network: BTreeSet<usize> = syntax.network().map(|c| c.0).collect();
     let missing = |reached: &BTreeSet<usize>| network.difference(reached).count();
-    let syntax_error = facts.stopped.is_some() || crate::rules::gives_up(&facts.stderr).is_some();
+    let syntax_error = facts.stopped.is_some()
+        || crate::rules::gives_up(&facts.stderr).is_some_and(|l| !l.contains(BY_NOTHING));
     if missing(&reached) > 0 && !python && !syntax_error {
         let mut passed = variant.clone();
         let steps = 100_000.max(20 * variant.source.lines.len());
@@ -91,10 +95,14 @@ pub(crate) fn explore(script: &Script, settings: &Settings) -> Explored {
             }
         }
         let mut tries: BTreeMap<usize, usize> = BTreeMap::new();
+        // What was reached without a call of ours: a function that a plan has called is called again for what it has left.
+        let natural = reached.clone();
         while missing(&reached) > 0 && runs < RUNS {
             let mut plan = Plan::new(&syntax, symbol, runs > 3);
+            plan.backwards = runs % 2 == 1;
+            plan.words = 6.max(highest(&runnable));
             for &at in network.difference(&reached) {
-                if tries.get(&at).is_none_or(|n| *n < 3) && plan.wants(at, &reached) {
+                if tries.get(&at).is_none_or(|n| *n < 3) && plan.wants(at, &natural) {
                     *tries.entry(at).or_default() += 1;
                 }
             }
@@ -113,6 +121,10 @@ pub(crate) fn explore(script: &Script, settings: &Settings) -> Explored {
             let mut there = watch::run(&forced, settings);
             runs += 1;
             there.forced = true;
+            // A divisor that nobody has given is no mistake.
+            there.stopped = there.stopped.filter(|why| !why.contains(BY_NOTHING));
+            there.stderr =
+                there.stderr.lines().filter(|l| !l.contains(BY_NOTHING)).map(|l| format!("{l}\n")).collect();
             there.library = facts.reached.is_empty();
             let more = there.reached.difference(&reached).next().is_some();
             reached.extend(&there.reached);
@@ -220,6 +232,17 @@ fn arguments(
     if asks { Vec::new() } else { vec![symbol.to_owned(); syntax.positional] }
 }
 
+/// The highest argument that a text asks for (`${14}`), 30 at most.
+fn highest(text: &str) -> usize {
+    let number = |(at, _): (usize, &str)| {
+        let rest = text[at + 1..].trim_start_matches('{');
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let braced = text[at + 1..].starts_with('{');
+        rest[..if braced { end } else { end.min(1) }].parse::<usize>().ok()
+    };
+    text.match_indices('$').filter_map(number).filter(|n| *n <= 30).max().unwrap_or(0)
+}
+
 /// A change of the text: from here so many bytes become this.
 type Change = (usize, usize, String);
 
@@ -270,6 +293,10 @@ struct Plan<'a> {
     behind: BTreeMap<usize, bool>,
     called: BTreeSet<String>,
     wanted: usize,
+    /// Whether functions are called in the other order: what ends one run does not hide the same functions in all.
+    backwards: bool,
+    /// Arguments of each call.
+    words: usize,
 }
 
 impl<'a> Plan<'a> {
@@ -283,6 +310,8 @@ impl<'a> Plan<'a> {
             behind: BTreeMap::new(),
             called: BTreeSet::new(),
             wanted: 0,
+            backwards: false,
+            words: 6,
         }
     }
 
@@ -403,7 +432,11 @@ impl<'a> Plan<'a> {
 
     /// Calls of functions that nobody calls.
     fn calls(&self) -> String {
-        let call = |name: &String| format!("\n{name}{}", format!(" {}", self.symbol).repeat(6));
-        self.called.iter().map(call).collect::<String>() + "\n"
+        let call = |name: &String| format!("\n{name}{}", format!(" {}", self.symbol).repeat(self.words));
+        let mut calls: Vec<String> = self.called.iter().map(call).collect();
+        if self.backwards {
+            calls.reverse();
+        }
+        calls.concat() + "\n"
     }
 }

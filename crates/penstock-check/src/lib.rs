@@ -307,8 +307,29 @@ fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
     let dead = |s: &&Step| facts.forced && !facts.library && s.calls.iter().any(|&l| l > behind);
     let dead: BTreeSet<(&str, u32)> =
         facts.steps.iter().filter(dead).map(|s| (s.file.as_str(), s.line)).collect();
+    // What a function's own variables hold where nobody calls it is not known: empty words, numbers worked out from nothing.
+    let worked_out = |f: &Finding| {
+        let at = facts.source.line(f.begins);
+        let word: String = facts
+            .source
+            .line(f.line)
+            .chars()
+            .skip(f.column.saturating_sub(1) as usize)
+            .take(f.len as usize)
+            .collect();
+        let name = word.trim_start_matches(['"', '$', '{']).trim_end_matches(['"', '}']);
+        let local = word.contains('$')
+            && !name.is_empty()
+            && facts.source.lines.iter().any(|l| {
+                l.contains(&format!("{name}=$((")) || l.trim_start().starts_with("local ") && l.contains(name)
+            });
+        let empty = at.contains('$')
+            && facts.steps.iter().any(|s| s.line == f.begins && s.words.iter().any(String::is_empty));
+        facts.forced && f.code == "PS001" && (local || empty)
+    };
     let allowed = |f: &Finding| {
-        dead.contains(&(f.file.as_str(), f.begins)) && f.code > "PS006" && !ALONE.contains(&f.code)
+        worked_out(f)
+            || dead.contains(&(f.file.as_str(), f.begins)) && f.code > "PS006" && !ALONE.contains(&f.code)
             || (facts.partial || facts.forced && f.code >= "PS190") && !ALONE.contains(&f.code)
             || guessed.contains(&(f.file.as_str(), f.begins))
                 && !["PS001", "PS003", "PS004", "PS005", "PS007", "PS255"].contains(&f.code)

@@ -39,13 +39,22 @@ fn has(word: &str, symbol: &str) -> bool {
     })
 }
 
+/// Where the word behind a device's name is a name with the unknown in it (`ifb4$IFACE`): a variable held two names, and nobody knows which.
+fn second_name(words: &[String], symbol: &str) -> Option<usize> {
+    let at = words.iter().position(|w| w == "dev")? + 2;
+    let word = words.get(at)?;
+    (word.starts_with(|c: char| c.is_ascii_alphabetic()) && word.contains(symbol)).then_some(at)
+}
+
 /// The command with something at each unknown place; `None` where everything is known.
 pub(crate) fn settled(words: &[String], symbol: &str, dev: &str) -> Option<(Vec<String>, Guessed)> {
-    if !words.iter().any(|w| has(w, symbol)) {
+    let second = second_name(words, symbol).filter(|_| words[0].rsplit('/').next() == Some("tc"));
+    if second.is_none() && !words.iter().any(|w| has(w, symbol)) {
         return None;
     }
     let mut out = words.to_vec();
-    let mut guessed = Guessed::default();
+    let mut guessed =
+        Guessed { words: second.into_iter().collect(), deep: second.is_some(), whole: second.is_some() };
     let six = words[0].contains("ip6") || words.iter().any(|w| w == "ip6" || w == "-6" || w == "ipv6");
     let tc = words[0].rsplit('/').next() == Some("tc");
     let filter = words.iter().any(|w| w == "filter");
@@ -133,6 +142,7 @@ mod tests {
             line("iptables -A FORWARD -s 192.0.2.73/24 -i eth0 -j MARK --set-mark 7301", true, false)
         );
         assert!(told("tc qdisc add dev eth0 root 7301 limit 5").2);
+        assert!(told("tc qdisc del dev eth0 ifb47301 root").2);
         let known = ["tc", "qdisc", "add", "dport", "17301"].map(str::to_owned);
         assert_eq!(settled(&known, "7301", "eth0"), None);
         assert_eq!(symbol("port 7301"), "7307");

@@ -104,6 +104,39 @@ fn functions_that_nobody_calls_are_read() {
 }
 
 #[test]
+fn a_function_is_read_past_the_arm_that_leaves_it() {
+    // sqm's way: one kind of queue has a function of its own, and the caller returns behind it.
+    found(
+        &format!(
+            "#!/bin/sh\none() {{\ntc qdisc show dev eth0\n}}\nall() {{\ncase $QDISC in\ncake*) one; return;;\nesac\n{WRONG}}}\n"
+        ),
+        9,
+    );
+    // More arguments than nine, and a divisor that nobody gives.
+    found(&format!("#!/bin/bash\nf() {{\nlocal n=${{11}}\nlocal r=$((80 / n))\n{WRONG}}}\n"), 5);
+    let text =
+        format!("#!/bin/bash\na() {{\nlocal r=$((80 / (LIM - LIM)))\ntc qdisc show\n}}\nb() {{\n{WRONG}}}\n");
+    let answer = of(&text);
+    let codes: Vec<_> = answer.findings.iter().map(|f| (f.code, f.line)).collect();
+    assert_eq!((codes, answer.coverage.looked_at), (vec![("PS001", 7)], 1), "{:#?}", answer.findings);
+}
+
+#[test]
+fn what_a_function_works_out_of_nothing_is_no_error() {
+    let text = "#!/bin/bash\nf() {\nlocal lim=$((KB * 3 / 8))\ntc qdisc add dev eth0 root tbf rate 5mbit burst 5k limit $lim\n}\n\
+                g() {\nlocal proto\ncase $1 in\na) proto=ip;;\nesac\ntc filter add dev eth0 parent 1: protocol \"$proto\" prio 1 matchall\n}\n";
+    let answer = of(text);
+    assert!(answer.findings.iter().all(|f| f.code != "PS001"), "{:#?}", answer.findings);
+}
+
+#[test]
+fn a_name_that_ends_in_the_unknown_is_no_kind() {
+    let text = "#!/bin/sh\nNAME=$(uci get a)\nDEV=\"$NAME ifb4$NAME\"\ntc qdisc del dev $DEV root\n";
+    let answer = of(text);
+    assert!(answer.findings.iter().all(|f| f.code > "PS006"), "{:#?}", answer.findings);
+}
+
+#[test]
 fn a_common_script_is_run_once() {
     let answer = of(
         "#!/bin/sh\nDEV=eth0\ntc qdisc del dev $DEV root 2>/dev/null\ntc qdisc add dev $DEV root sfq perturb 10\n",

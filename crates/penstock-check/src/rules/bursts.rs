@@ -40,8 +40,30 @@ pub const RULES: &[Rule] = &[
 /// The HZ that tc and the manual page speak of.
 const HZ: u64 = 250;
 
-/// Buckets of HTB's classes and tbf's: step, rate, the burst's word and bytes, largest frame, name.
-fn buckets(facts: &Facts) -> Vec<(usize, u64, String, u64, u64, String)> {
+/// A bucket of one of HTB's classes or of a tbf.
+struct Bucket {
+    /// The command that makes it.
+    at: usize,
+    /// Bytes per second.
+    speed: u64,
+    /// The option's name as written, and its value.
+    option: String,
+    word: String,
+    bytes: u64,
+    /// The largest frame.
+    frame: u64,
+    /// Whose bucket it is.
+    name: String,
+}
+
+impl Bucket {
+    /// The command with another value of this option.
+    fn with(&self, facts: &Facts, value: &str) -> String {
+        facts.steps[self.at].with(&self.option, value)
+    }
+}
+
+fn buckets(facts: &Facts) -> Vec<Bucket> {
     let mut all = Vec::new();
     for device in &facts.devices {
         let of_class = device
@@ -59,9 +81,18 @@ fn buckets(facts: &Facts) -> Vec<(usize, u64, String, u64, u64, String)> {
             for (names, rate) in
                 [(["burst", "buffer", "maxburst"], rate), (["cburst", "cbuffer", "cmaxburst"], ceil)]
             {
-                let Some(word) = step.value(&names) else { continue };
+                let Some(option) = names.iter().find(|n| step.value(&[n]).is_some()) else { continue };
+                let Some(word) = step.value(&[option]) else { continue };
                 if let Some(bytes) = num::size_and_cell(word, facts.kernel).map(|b| u64::from(b.0)) {
-                    all.push((at, rate, word.to_owned(), bytes, device.frame(), name.clone()));
+                    all.push(Bucket {
+                        at,
+                        speed: rate,
+                        option: (*option).to_owned(),
+                        word: word.to_owned(),
+                        bytes,
+                        frame: device.frame(),
+                        name: name.clone(),
+                    });
                 }
             }
         }
@@ -69,28 +100,23 @@ fn buckets(facts: &Facts) -> Vec<(usize, u64, String, u64, u64, String)> {
     all
 }
 
-fn name_of(facts: &Facts, at: usize, word: &str) -> String {
-    let words = &facts.steps[at].words;
-    let found = words.iter().position(|w| w == word).and_then(|n| words.get(n.checked_sub(1)?));
-    found.cloned().unwrap_or_else(|| "burst".to_owned())
-}
-
 fn small(facts: &Facts, found: &mut Found) {
-    for (at, speed, word, bytes, frame, name) in buckets(facts) {
+    for bucket in buckets(facts) {
+        let Bucket { at, speed, option, word, bytes, frame, name } = &bucket;
+        let (at, speed, bytes, frame) = (*at, *speed, *bytes, *frame);
         //= linux v6.12 net/sched/sch_tbf.c tbf_dequeue
         //= linux v6.12 net/sched/sch_htb.c htb_charge_class
         let need = speed / 2500;
         if name == "tbf" && bytes >= frame && bytes < need * 3 / 4 {
-            let option = name_of(facts, at, &word);
             let reason = format!(
                 "{bytes} bytes last {} at {}; the timer needs some {need} bytes to keep up.",
                 lasts(bytes, speed),
                 rate(speed)
             );
-            let fix = facts.steps[at].with(&option, &format!("{}k", (need + frame).div_ceil(1024)));
+            let fix = bucket.with(facts, &format!("{}k", (need + frame).div_ceil(1024)));
             found.at(
                 at,
-                &word,
+                word,
                 Say::new(format!("the {option} of {name} is too small for {}", rate(speed)), reason, fix),
             );
         }
@@ -98,34 +124,43 @@ fn small(facts: &Facts, found: &mut Found) {
 }
 
 fn below_packet(facts: &Facts, found: &mut Found) {
-    for (at, speed, word, bytes, frame, name) in buckets(facts) {
-        if bytes < frame {
-            let option = name_of(facts, at, &word);
-            let reason = format!("{option} {word} is {bytes} bytes, a full frame has {frame}.");
-            let fix = facts.steps[at].with(&option, &format!("{}k", (speed / HZ + frame).div_ceil(1024)));
-            found.at(
-                at,
-                &word,
-                Say::new(format!("the {option} of {name} is less than one packet"), reason, fix),
-            );
+    let all: Vec<Bucket> = buckets(facts).into_iter().filter(|b| b.bytes < b.frame).collect();
+    // A class's two buckets are one finding with one fix: mended one by one, each would leave the other.
+    for of in all.chunk_by(|a, b| a.at == b.at && a.name == b.name) {
+        let Some(first) = of.first() else { continue };
+        let mut step = facts.steps[first.at].clone();
+        let (mut reasons, mut options) = (Vec::new(), Vec::new());
+        for Bucket { speed, option, word, bytes, frame, .. } in of {
+            let value = format!("{}k", (speed / HZ + frame).div_ceil(1024));
+            if let Some(at) = step.words.iter().position(|w| w == option)
+                && let Some(old) = step.words.get_mut(at + 1)
+            {
+                *old = value;
+            }
+            reasons.push(format!("{option} {word} is {bytes} bytes, a full frame has {frame}."));
+            options.push(option.as_str());
         }
+        let verb = if of.len() > 1 { "are" } else { "is" };
+        let message =
+            format!("the {} of {} {verb} less than one packet", options.join(" and the "), first.name);
+        found.at(first.at, &first.word, Say::new(message, reasons.join(" "), step.text()));
     }
 }
 
 fn big(facts: &Facts, found: &mut Found) {
-    for (at, speed, word, bytes, frame, name) in buckets(facts) {
+    for bucket in buckets(facts) {
+        let Bucket { at, speed, option, word, bytes, frame, name } = &bucket;
+        let (at, speed, bytes, frame) = (*at, *speed, *bytes, *frame);
         if bytes > 60_000 && bytes > speed / 2 {
-            let option = name_of(facts, at, &word);
             let reason = format!(
                 "{bytes} bytes are {} at {}: that many leave at once after a pause.",
                 lasts(bytes, speed),
                 rate(speed)
             );
-            let fix =
-                facts.steps[at].with(&option, &format!("{}k", (speed / HZ + frame).div_ceil(1024).max(15)));
+            let fix = bucket.with(facts, &format!("{}k", (speed / HZ + frame).div_ceil(1024).max(15)));
             found.at(
                 at,
-                &word,
+                word,
                 Say::new(
                     format!("the {option} of {name} is {} of traffic", lasts(bytes, speed)),
                     reason,

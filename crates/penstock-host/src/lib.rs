@@ -39,6 +39,7 @@ pub mod netfilter;
 mod netns;
 mod nud;
 mod path;
+mod ppp;
 mod proc;
 mod quick;
 pub mod rebuild;
@@ -170,6 +171,8 @@ pub(crate) enum Timer {
     Bond(u32),
     /// A WireGuard device has something to send, or a timer of one of its peers goes off.
     WireGuard(u32),
+    /// A `pppd` has something to do, by its number.
+    Ppp(u32),
 }
 
 /// Settings under `/proc/sys`.
@@ -309,6 +312,8 @@ pub struct Host {
     pub(crate) auto_handle: u32,
     /// The id that a program of BPF was given last.
     pub(crate) bpf_programs: u32,
+    /// Those that speak PPP.
+    pub(crate) ppp: ppp::Ppp,
     /// How many keys `wg` has made.
     pub(crate) wg_keys: u32,
 }
@@ -373,6 +378,7 @@ impl Host {
             pending: Vec::new(),
             auto_handle: 0,
             bpf_programs: 0,
+            ppp: ppp::Ppp::default(),
             wg_keys: 0,
             ip_id: 0,
             teql: None,

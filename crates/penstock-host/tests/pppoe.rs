@@ -260,6 +260,23 @@ fn a_wrong_password_has_no_line() {
 }
 
 #[test]
+fn a_device_that_is_taken_away_comes_again() {
+    let mut line = Line::new("noauth");
+    line.command(0, "pppd call dsl");
+    line.command(0, "ip link del ppp0");
+    line.command(1, "pppoe-server -I eth0 -L 10.0.0.1 -R 10.0.0.2 -O /etc/ppp/server");
+    line.run(10_000);
+    line.send(0, "10.0.0.1", 100, 0);
+    line.run(100);
+    assert_eq!(line.delivered, 1);
+    // With the session it is up, and goes: nothing panics, and packets for it are lost.
+    line.command(1, "ip link del ppp0");
+    line.send(0, "10.0.0.1", 100, 0);
+    line.run(100_000);
+    assert_eq!(line.delivered, 1);
+}
+
+#[test]
 fn what_is_not_done_is_refused() {
     let mut line = Line::new("");
     for refused in [

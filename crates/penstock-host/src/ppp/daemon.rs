@@ -437,8 +437,10 @@ impl Host {
     /// The session is there: the device, and the first request of LCP.
     fn ppp_establish(&mut self, pid: u32, d: &mut Daemon, cx: &mut HostCx<'_>) {
         self.ppp.sessions.insert((d.lower, d.peer, d.sid), pid);
-        if d.unit == 0 {
-            let name = if d.set.ifname.is_empty() { self.free_name("ppp") } else { d.set.ifname.clone() };
+        // Somebody may have taken the device away, or its name.
+        if self.devices.get(d.unit).is_none() {
+            let free = !d.set.ifname.is_empty() && self.ifindex(&d.set.ifname).is_none();
+            let name = if free { d.set.ifname.clone() } else { self.free_name("ppp") };
             d.unit = self.new_device(&name, "ppp", None);
         }
         let below = self.devices.get(d.lower).map_or(1500, |l| l.mtu).saturating_sub(8).min(65_535) as u16;
@@ -641,7 +643,7 @@ impl Host {
     }
     /// `ipcp_up`: MTU, addresses and the default route.
     fn ppp_ip_up(&mut self, d: &Daemon, cx: &mut HostCx<'_>) {
-        let name = self.devices[d.unit].name.clone();
+        let Some(name) = self.devices.get(d.unit).map(|u| u.name.clone()) else { return };
         let (addr, peer, mtu) = (d.addr, d.peer_addr, d.set.mtu.min(d.peer_mru));
         let mut all = vec![
             format!("ip link set dev {name} mtu {mtu} up"),

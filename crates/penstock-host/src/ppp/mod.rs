@@ -10,7 +10,7 @@ mod daemon;
 
 pub(crate) use daemon::{Daemon, Server, Settings};
 
-use crate::{Effect, Host, HostCx, Timer};
+use crate::{Host, HostCx, Timer};
 use penstock_model::Time;
 use penstock_packet::{ETH_P_PPP_DISC, ETH_P_PPP_SES, Head, L3, L4, PPP_IP, PPP_IPV6, Packet, Skb};
 use std::collections::BTreeMap;
@@ -161,6 +161,6 @@ impl Host {
     }
     /// What commands within have lost goes to whoever called.
     fn ppp_pending(&mut self, cx: &mut HostCx<'_>) {
-        cx.out.extend(self.pending.drain(..).filter(|e| !matches!(e, Effect::Kick(_))));
+        cx.out.append(&mut self.pending);
     }
 }

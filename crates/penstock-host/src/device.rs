@@ -264,7 +264,7 @@ impl NetDevice {
         let loopback = class.kind == "loopback";
         let (mtu, tx_queue_len) = match (loopback, kernel) {
             (false, Kernel::V6_12 | Kernel::V7_2) => (class.mtu, class.tx_queue_len),
-            (false, Kernel::V2_6_35) if class.no_queue => (class.mtu, 0),
+            (false, Kernel::V2_6_35) if class.no_queue && class.kind != "ppp" => (class.mtu, 0),
             (false, Kernel::V2_6_35) => (class.mtu, class.tx_queue_len.min(kernel.txqueuelen())),
             (true, Kernel::V2_6_35) => (16436, 0),
             (true, Kernel::V6_12 | Kernel::V7_2) => (65536, 1000),
@@ -312,7 +312,8 @@ impl NetDevice {
             addresses6: Vec::new(),
             six: Device6::default(),
             counters: Counters::default(),
-            tree: Tree::down(spec, class.no_queue),
+            // That a session needs no queue (ppp_connect_channel, direct_xmit) is newer.
+            tree: Tree::down(spec, class.no_queue && !(class.kind == "ppp" && kernel == Kernel::V2_6_35)),
             class,
             data: LinkData::None,
             lower: None,

@@ -14,6 +14,7 @@ mod modules;
 mod netfilter;
 mod nettools;
 mod objects;
+mod ppp;
 mod programs;
 mod settings;
 mod tc;

@@ -40,6 +40,7 @@ pub mod netfilter;
 mod netns;
 mod nud;
 mod path;
+mod ppp;
 mod proc;
 mod quick;
 pub mod rebuild;
@@ -178,6 +179,8 @@ pub(crate) enum Timer {
     Expiry6(u32),
     /// Its routes of IPv6 that have expired are cleared away.
     Gc6(u32),
+    /// A `pppd` has something to do, by its number.
+    Ppp(u32),
 }
 
 /// Settings under `/proc/sys`.
@@ -317,6 +320,8 @@ pub struct Host {
     pub(crate) auto_handle: u32,
     /// The id that a program of BPF was given last.
     pub(crate) bpf_programs: u32,
+    /// Those that speak PPP.
+    pub(crate) ppp: ppp::Ppp,
     /// How many keys `wg` has made.
     pub(crate) wg_keys: u32,
 }
@@ -381,6 +386,7 @@ impl Host {
             pending: Vec::new(),
             auto_handle: 0,
             bpf_programs: 0,
+            ppp: ppp::Ppp::default(),
             wg_keys: 0,
             ip_id: 0,
             teql: None,

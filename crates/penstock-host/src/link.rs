@@ -54,11 +54,16 @@ impl Class {
     }
     /// Whether what is sent by it goes out within other packets.
     pub fn is_tunnel(&self) -> bool {
-        matches!(self.kind, "ipip" | "sit" | "gre" | "gretap" | "vxlan" | "wireguard")
+        matches!(self.kind, "ipip" | "sit" | "gre" | "gretap" | "vxlan" | "wireguard" | "ppp")
     }
     /// `dev->hard_header_len`, bytes.
     pub fn header_len(&self) -> u32 {
-        if matches!(self.link_type, "ether" | "loopback") { 14 } else { 0 }
+        match self.link_type {
+            "ether" | "loopback" => 14,
+            // PPP_HDRLEN
+            "ppp" => 4,
+            _ => 0,
+        }
     }
 }
 
@@ -111,6 +116,14 @@ pub static CLASSES: &[Class] = &[
         // Its state is UP from the beginning (vrf_dev_init).
         carrier_known: true,
         ..class("vrf", true, NOARP | MASTER)
+    },
+    Class {
+        min_mtu: 0,
+        max_mtu: 0,
+        tx_queue_len: 3,
+        tso_max_size: 65_536,
+        link_type: "ppp",
+        ..class("ppp", true, POINTOPOINT | MULTICAST | NOARP)
     },
     // A teql0 has no header of its own, and neither address nor flags but what its slaves have.
     Class { tx_queue_len: 100, tso_max_size: 65_536, link_type: "void", ..class("teql", false, NOARP) },
@@ -228,7 +241,7 @@ impl Host {
                 "{name}: a vxlan with \"{asked}\" can be set up and shown here, but frames do not meet it yet: leave it out"
             ));
         }
-        if device.wireguard.is_some() {
+        if device.wireguard.is_some() || kind == "ppp" {
             return None;
         }
         match &device.tunnel {

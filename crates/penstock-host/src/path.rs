@@ -12,7 +12,7 @@ use crate::route::{Hop, Key, Ports, RouteKind};
 use crate::{Effect, Host, HostCx, Timer, icmp};
 use penstock_model::{Handle, Kernel};
 use penstock_packet::headers::ipproto;
-use penstock_packet::{Ipv4, L3, L4, Packet, Sender, Skb};
+use penstock_packet::{ETH_P_PPP_DISC, ETH_P_PPP_SES, Ipv4, L3, L4, Packet, Sender, Skb};
 use penstock_sched::Xmit;
 use std::net::Ipv4Addr;
 
@@ -130,6 +130,9 @@ impl Host {
             L3::Ipv4(h) => self.ip_rcv(frame, h, cx),
             L3::Ipv6(h) => self.ip6_rcv(ifindex, frame, h, cx),
             L3::Arp(_) => self.arp_receive(ifindex, frame, cx),
+            L3::Other(ETH_P_PPP_DISC | ETH_P_PPP_SES) if frame.is_noted() => {
+                self.pppoe_rcv(ifindex, frame, cx)
+            }
             _ => {
                 self.devices[ifindex].counters.rx_dropped += 1;
                 self.discard(frame, "netif", "unhandled-protocol", cx);
@@ -384,6 +387,7 @@ impl Host {
                 Timer::Fragments(id) => self.fragments_expired(id, cx),
                 Timer::Fragments6(by, id) => self.fragments6_expired(by, id, cx),
                 Timer::Bond(ifindex) => self.bond_timer_fired(ifindex, cx),
+                Timer::Ppp(pid) => self.ppp_timer_fired(pid, cx),
                 Timer::WireGuard(ifindex) => self.wireguard_timer_fired(ifindex, cx),
                 Timer::Cardless(ifindex) => self.run_cardless(ifindex, cx),
                 Timer::Lifetimes(space, six) => {

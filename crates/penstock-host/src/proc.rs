@@ -301,6 +301,7 @@ impl Host {
             "type" if d.loopback => "772".to_owned(),
             "type" if d.class.link_type == "none" => "65534".to_owned(),
             "type" if d.class.link_type == "void" => "65535".to_owned(),
+            "type" if d.class.link_type == "ppp" => "512".to_owned(),
             "type" => "1".to_owned(),
             "tun_flags" | "owner" | "group" if d.class.is_tun() => tun_attribute(d, attribute),
             "netdev_group" => d.group.to_string(),

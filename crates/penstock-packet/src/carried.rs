@@ -246,10 +246,10 @@ impl Skb {
     /// classifier `flow` do.
     #[inline]
     pub fn dissected(&self) -> (&L3, &L4) {
-        let own = self.innermost();
         if !self.is_noted() {
-            return own;
+            return (&self.l3, &self.l4);
         }
+        let own = self.behind_session();
         self.rare().carried.as_ref().map_or(own, |c| c.dissected(own))
     }
     /// The same for the hash that goes with a packet (`skb_get_hash`): a tunnel keeps that of the packet it carries, while the packet is on the

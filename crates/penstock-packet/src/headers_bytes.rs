@@ -67,6 +67,13 @@ fn network(
                 w.bytes(&eth.0);
                 w.u16(ethertype(l3));
             }
+            Head::Pppoe { sid, proto } => {
+                w.u16(0x1100);
+                w.u16(*sid);
+                w.u16(len as u16 + 2);
+                w.u16(*proto);
+            }
+            Head::PppoeMessage(bytes) => w.bytes(bytes),
         }
     }
     let l4_len = match l3 {
@@ -392,6 +399,16 @@ fn read_shim(skb: &mut Skb, bytes: &[u8]) -> bool {
             }
             skb.eth = *eth;
             joined(from + len, None)
+        }
+        Head::Pppoe { sid, proto } => {
+            (*sid, *proto) = (two(16), two(20));
+            joined(22, Some(ethertype(&more.l3)))
+        }
+        Head::PppoeMessage(message) => {
+            if let Some(read) = bytes.get(14..14 + message.len()).filter(|read| **read != **message) {
+                *message = read.into();
+            }
+            joined(14 + message.len(), Some(ethertype(&more.l3)))
         }
     };
     read_back(skb, &behind[..len]);

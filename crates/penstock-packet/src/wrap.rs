@@ -1,9 +1,10 @@
-//! Putting headers before the rest of a frame, and taking them off: tags of VLANs, entries of MPLS label stacks, `ife`'s metadata.
+//! Putting headers before the rest of a frame, and taking them off: tags of VLANs, entries of MPLS label stacks, `ife`'s metadata, PPPoE.
 
 use crate::headers::{ETH_HLEN, L3, L4};
 use crate::skb::{Skb, Tagged, ethertype};
+use std::sync::Arc;
 
-/// A header in the frame behind which no flow dissector reads an address, and what stands behind it.
+/// A header in the frame, and what stands behind it. A flow dissector reads on behind that of a PPPoE session alone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wrapped {
     /// It.
@@ -19,7 +20,7 @@ pub struct Wrapped {
 }
 
 /// Such a header; the ethertype before it is the packet's.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Head {
     /// An entry of an MPLS label stack (RFC 3032): label 20 bits, traffic class 3, bottom of stack 1, time to live 8.
     Mpls(u32),
@@ -32,7 +33,27 @@ pub enum Head {
         /// Source and destination.
         eth: ([u8; 6], [u8; 6]),
     },
+    /// What stands before a packet in a PPPoE session (RFC 2516): 6 bytes, and 2 of PPP's protocol.
+    Pppoe {
+        /// `SESSION_ID`.
+        sid: u16,
+        /// Protocol of PPP: [`PPP_IP`], [`PPP_IPV6`].
+        proto: u16,
+    },
+    /// A message of PPPoE's discovery or of PPP's own protocols, from PPPoE's header on. Nothing stands behind it.
+    PppoeMessage(Arc<[u8]>),
 }
+
+/// Ethertypes of PPPoE: discovery and sessions.
+pub const ETH_P_PPP_DISC: u16 = 0x8863;
+/// The same of sessions.
+pub const ETH_P_PPP_SES: u16 = 0x8864;
+/// PPP's protocol numbers of IPv4 and IPv6.
+pub const PPP_IP: u16 = 0x0021;
+/// The same of IPv6.
+pub const PPP_IPV6: u16 = 0x0057;
+/// Length of PPPoE's header with PPP's protocol (`PPPOE_SES_HLEN`), bytes.
+pub const PPPOE_SES_HLEN: u32 = 8;
 
 /// Most bytes of `ife`'s metadata here: its length and mark, priority and index of 8 each.
 pub const IFE_MAX: usize = 26;
@@ -43,6 +64,8 @@ impl Head {
         match self {
             Head::Mpls(_) => 4,
             Head::Ife { len, .. } => u32::from(*len) + ETH_HLEN,
+            Head::Pppoe { .. } => PPPOE_SES_HLEN,
+            Head::PppoeMessage(bytes) => bytes.len() as u32,
         }
     }
 }
@@ -127,7 +150,7 @@ impl Skb {
         }
         std::iter::successors(self.rare().wrapped.as_deref(), next).map_while(|w| match w.head {
             Head::Mpls(entry) => Some(entry),
-            Head::Ife { .. } => None,
+            _ => None,
         })
     }
     /// Changes the first entry; whether there is one.
@@ -155,6 +178,30 @@ impl Skb {
         } else if ethertype(&self.l3) != next || labels > 1 {
             (self.l3, self.l4) = (L3::Other(next), L4::None);
             (self.rare_mut().within, self.rare_mut().wrapped) = (None, None);
+        }
+    }
+    /// Session and PPP's protocol of a frame in a PPPoE session, behind all tags in the frame.
+    pub fn pppoe(&self) -> Option<(u16, u16)> {
+        let wrapped =
+            self.rare().wrapped.as_deref().filter(|_| ethertype(self.innermost().0) == ETH_P_PPP_SES)?;
+        match &wrapped.head {
+            Head::Pppoe { sid, proto } => Some((*sid, *proto)),
+            Head::PppoeMessage(bytes) => {
+                let two = |at: usize| Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]));
+                Some((two(2)?, two(6)?))
+            }
+            _ => None,
+        }
+    }
+    /// Network and transport header that a flow dissector comes to which reads through no tunnels: behind all tags in the frame, and behind the
+    /// header of a PPPoE session where an IP packet is there.
+    //= linux v6.12 net/core/flow_dissector.c __skb_flow_dissect: ETH_P_PPP_SES
+    #[inline]
+    pub fn behind_session(&self) -> (&L3, &L4) {
+        let own = self.innermost();
+        match self.rare().wrapped.as_deref() {
+            Some(Wrapped { head: Head::Pppoe { .. }, l3, l4, within: None, wrapped: None }) => (l3, l4),
+            _ => own,
         }
     }
     /// Network and transport header behind everything that is put before them, and where the first begins, in bytes from the frame's begin.
@@ -248,6 +295,48 @@ mod tests {
         let Some(Head::Ife { meta, eth, .. }) = skb.take_off() else { panic!("{skb:?}") };
         assert_eq!((meta[9], eth), (7, ([9, 1, 1, 1, 1, 1], [2; 6])));
         assert_eq!((skb.l3, skb.l4, skb.len), (udp().l3, udp().l4, 100));
+    }
+
+    #[test]
+    fn a_session_stands_before_a_packet() {
+        let mut skb = udp();
+        let plain = bytes(&skb);
+        skb.wrap(ETH_P_PPP_SES, Head::Pppoe { sid: 0x102, proto: PPP_IP });
+        assert_eq!((skb.len, skb.protocol(), skb.pppoe()), (108, ETH_P_PPP_SES, Some((0x102, PPP_IP))));
+        let all = bytes(&skb);
+        // 86 bytes of IP, and 2 of PPP's protocol.
+        assert_eq!(all[12..22], [0x88, 0x64, 0x11, 0, 1, 2, 0, 88, 0, 0x21]);
+        assert_eq!(all[22..], plain[14..]);
+        // A dissector reads on; what looks for a type of service does not.
+        assert_eq!(skb.behind_session(), (&udp().l3, &udp().l4));
+        assert_eq!((skb.dissected(), skb.innermost().0), ((&udp().l3, &udp().l4), &L3::Other(ETH_P_PPP_SES)));
+        let mut changed = all.clone();
+        (changed[17], changed[23]) = (9, 0xb8);
+        skb.set_header_bytes(&changed);
+        assert_eq!(skb.pppoe(), Some((0x109, PPP_IP)));
+        skb.travel();
+        skb.insert_vlan(0x8100, 7);
+        assert_eq!((skb.pppoe(), skb.dissected().1), (Some((0x109, PPP_IP)), &udp().l4));
+        skb.remove_vlan();
+        assert_eq!(skb.take_off(), Some(Head::Pppoe { sid: 0x109, proto: PPP_IP }));
+        assert_eq!((skb.len, skb.tos(), skb.l4), (100, 0xb8, udp().l4));
+    }
+
+    #[test]
+    fn a_message_of_ppp_is_its_bytes() {
+        // LCP's echo request 1 with the magic number 0x01020304.
+        let message: [u8; 16] = [0x11, 0, 0, 5, 0, 10, 0xc0, 0x21, 9, 1, 0, 8, 1, 2, 3, 4];
+        let mut skb = Skb { eth: ([1; 6], [2; 6]), ..Skb::new(14, L3::Other(0), L4::None) };
+        skb.wrap(ETH_P_PPP_SES, Head::PppoeMessage(Arc::new(message)));
+        assert_eq!((skb.len, skb.pppoe()), (30, Some((5, 0xc021))));
+        let mut frame = Vec::new();
+        assert_eq!(skb.frame_bytes(usize::MAX, &mut frame), 30);
+        assert_eq!((&frame[12..14], &frame[14..]), (&[0x88, 0x64][..], &message[..]));
+        // No packet is behind it.
+        assert_eq!(skb.dissected().0, &L3::Other(ETH_P_PPP_SES));
+        frame[26] = 7;
+        skb.set_header_bytes(&frame);
+        assert!(matches!(skb.take_off(), Some(Head::PppoeMessage(read)) if read[12] == 7));
     }
 
     /// What does not fit is left out, and nothing panics.

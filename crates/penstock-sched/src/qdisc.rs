@@ -60,7 +60,9 @@ impl Device {
     /// `skb->len` as this device counts it, of a frame that is `len` bytes long with an Ethernet header.
     #[inline]
     pub const fn counted(&self, len: u32) -> u32 {
-        (len + self.hard_header_len).saturating_sub(14)
+        // What is shorter than Ethernet's is put on by the driver (PPP's 4 bytes).
+        let header = if self.hard_header_len < 14 { 0 } else { self.hard_header_len };
+        (len + header).saturating_sub(14)
     }
     /// `psched_mtu`: MTU and link header.
     pub const fn psched_mtu(&self) -> u32 {

@@ -82,7 +82,6 @@ pub(crate) const NETWORK: &[(&str, &str)] = &[
     ("nping", "[[flow]] sends what it is told to"),
     ("nstat", "ip -s link and tc -s show what is counted"),
     ("openvpn", "a tunnel of ip link add … type ipip has an overhead too"),
-    ("pppd", "write the line as a [[link]]"),
     ("rdma", "leave it out"),
     ("ss", "the report shows each flow's window and round trip; conntrack -L shows connections"),
     ("tipc", "leave it out"),

@@ -10,7 +10,7 @@ use penstock_lang::token::Line;
 use penstock_model::{Kernel, Time};
 
 /// Modules besides those of qdiscs, classifiers, actions and ematches.
-const MODULES: [&str; 66] = [
+const MODULES: [&str; 69] = [
     "8021q",
     "act_bpf",
     "act_connmark",
@@ -67,6 +67,9 @@ const MODULES: [&str; 66] = [
     "nf_conntrack_ftp",
     "nf_nat",
     "nf_tables",
+    "ppp_generic",
+    "pppoe",
+    "pppox",
     "sch_ingress",
     "sit",
     "tcp_cubic",

@@ -243,6 +243,7 @@ impl Host {
             packet.rare_mut().nest = Default::default();
             match device.class.kind {
                 "vxlan" => self.vxlan_xmit(ifindex, packet, cx),
+                "ppp" => self.ppp_start_xmit(ifindex, packet, cx),
                 "wireguard" => self.wg_xmit(ifindex, packet, cx),
                 _ => self.ip_tunnel_start(ifindex, packet, cx),
             }

@@ -142,7 +142,7 @@ impl Ife {
     fn decode(&self, skb: &mut Skb, control: i32, run: &mut Run<'_>) -> i32 {
         let within = skb.rare().within.is_some();
         let Some(Head::Ife { meta, len, eth }) =
-            skb.rare().wrapped.as_ref().filter(|_| !within).map(|w| w.head)
+            skb.rare().wrapped.as_ref().filter(|_| !within).map(|w| w.head.clone())
         else {
             return run.dropping(SHOT);
         };

@@ -182,7 +182,7 @@ impl Host {
         // Since Linux 4.3, 3.7 and 5.6.
         let too_new =
             self.kernel == Kernel::V2_6_35 && matches!(kind.as_str(), "vrf" | "vxlan" | "wireguard");
-        if class(&kind).is_none() || too_new || matches!(kind.as_str(), "" | "loopback" | "tap") {
+        if class(&kind).is_none() || too_new || matches!(kind.as_str(), "" | "loopback" | "tap" | "ppp") {
             return Err(self.no(KernelError::EOPNOTSUPP, "Unknown device type"));
         }
         if let Some(address) = &r.address {

@@ -243,7 +243,7 @@ fn brief(out: &mut Out, l: &LinkView, filter: &LinkFilter, wanted: &[&AddressVie
     } else {
         let mac = match l.ends {
             Some((local, _)) => local.to_string(),
-            None if matches!(l.link_type, "none" | "void") => String::new(),
+            None if matches!(l.link_type, "none" | "void" | "ppp") => String::new(),
             None => mac_text(&l.mac),
         };
         out.string("address", &mac, format_args!("{mac} "));
@@ -291,7 +291,7 @@ fn device(out: &mut Out, l: &LinkView, filter: &LinkFilter, form: Form) {
                 out.json_bool("link_pointtopoint", true);
             }
             out.string("broadcast", &remote, format_args!(" {between} {remote}"));
-        } else if !matches!(kind, "none" | "void") {
+        } else if !matches!(kind, "none" | "void" | "ppp") {
             let brd = if l.loopback { [0; 6] } else { [0xff; 6] };
             let (mac, brd) = (mac_text(&l.mac), mac_text(&brd));
             out.string("address", &mac, format_args!("{mac}"));

@@ -6,7 +6,7 @@
 use super::key::{Key, LABELS_MAX};
 use super::tunnel::{self, Tunnel};
 use penstock_packet::headers::ipproto;
-use penstock_packet::{L3, L4, Skb, ethertype};
+use penstock_packet::{ETH_P_PPP_SES, L3, L4, Skb, ethertype};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -199,7 +199,7 @@ fn mac(bytes: [u8; 6]) -> u128 {
 
 impl Dissected<'_> {
     fn of(skb: &Skb) -> Dissected<'_> {
-        let (l3, l4) = skb.innermost();
+        let (l3, l4) = skb.behind_session();
         let (protocol, fragment) = match l3 {
             L3::Ipv4(h) => (h.protocol, h.frag_off & 0x3fff != 0),
             L3::Ipv6(h) => (h.protocol(), h.fragment().is_some()),
@@ -243,6 +243,10 @@ impl Dissected<'_> {
             "cvlan_prio" => skb.rare().within.as_ref().map_or(0, |t| u128::from(t.tci >> 13)),
             "cvlan_tpid" => skb.rare().within.as_ref().map_or(0, |_| skb.protocol().into()),
             "cvlan_ethtype" => skb.rare().within.as_ref().map_or(0, |t| ethertype(&t.l3).into()),
+            // FLOW_DISSECTOR_KEY_PPPOE; zeros where there is no session.
+            "pppoe_type" => skb.pppoe().map_or(0, |_| ETH_P_PPP_SES.into()),
+            "pppoe_sid" => skb.pppoe().map_or(0, |(sid, _)| sid.into()),
+            "ppp_proto" => skb.pppoe().map_or(0, |(_, proto)| proto.into()),
             "l2_miss" => u128::from(skb.rare().l2_miss),
             _ if name.starts_with("enc_") => self.tunnel(name),
             _ if name.starts_with("ct_") => self.connection(name),

@@ -153,8 +153,6 @@ pub enum Command {
         spec: AddrSpec,
         /// `replace`, `change`: being there already is not a fault.
         replace: bool,
-        /// `add`, `replace`: not being there is none.
-        create: bool,
     },
     /// `ip addr del`.
     AddrDel(AddrSpec),

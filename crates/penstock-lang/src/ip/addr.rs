@@ -71,25 +71,13 @@ impl Words<'_> {
         let Some(verb) = self.next() else { return Ok(Command::Show(filter, form)) };
         let is = |full: &str| matches(&verb, full);
         if is("add") {
-            return Ok(Command::AddrAdd {
-                spec: self.addr_words(form.family, false)?,
-                replace: false,
-                create: true,
-            });
+            return Ok(Command::AddrAdd { spec: self.addr_words(form.family, false)?, replace: false });
         }
         if is("change") || verb == "chg" {
-            return Ok(Command::AddrAdd {
-                spec: self.addr_words(form.family, false)?,
-                replace: true,
-                create: false,
-            });
+            return Ok(Command::AddrAdd { spec: self.addr_words(form.family, false)?, replace: true });
         }
         if is("replace") {
-            return Ok(Command::AddrAdd {
-                spec: self.addr_words(form.family, false)?,
-                replace: true,
-                create: true,
-            });
+            return Ok(Command::AddrAdd { spec: self.addr_words(form.family, false)?, replace: true });
         }
         if is("delete") {
             return Ok(Command::AddrDel(self.addr_words(form.family, true)?));

@@ -7,10 +7,7 @@ fn read(line: &str) -> Result<Command, Failure> {
 
 #[test]
 fn abbreviations_and_forms() {
-    let Ok(Command::AddrAdd { spec, replace: false, create: true }) = read("ip a a 10.0.0.1/24 dev eth0")
-    else {
-        panic!()
-    };
+    let Ok(Command::AddrAdd { spec, replace: false }) = read("ip a a 10.0.0.1/24 dev eth0") else { panic!() };
     assert_eq!((spec.dev.as_str(), spec.local.map(|n| n.len)), ("eth0", Some(24)));
     let Ok(Command::Show(filter, form)) = read("ip -br -s -s a s up") else { panic!() };
     assert!(filter.addresses && filter.up && form.brief && form.stats == 2);

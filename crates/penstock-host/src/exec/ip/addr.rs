@@ -10,7 +10,7 @@ use penstock_model::{KernelError, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 impl Host {
-    pub(super) fn addr_add(&mut self, spec: &AddrSpec, replace: bool, create: bool, now: Time) -> Done {
+    pub(super) fn addr_add(&mut self, spec: &AddrSpec, replace: bool, now: Time) -> Done {
         let ifindex = self.dev(&spec.dev)?;
         let net = match (spec.local, spec.peer) {
             (Some(net), _) => net,

@@ -140,7 +140,7 @@ impl Host {
     fn ip_command(&mut self, command: Command, now: Time) -> Done {
         match command {
             Command::Say(text) => Ok(text),
-            Command::AddrAdd { spec, replace, create } => self.addr_add(&spec, replace, create, now),
+            Command::AddrAdd { spec, replace } => self.addr_add(&spec, replace, now),
             Command::AddrDel(spec) => self.addr_del(&spec),
             Command::AddrFlush(filter) => self.addr_flush(&filter),
             Command::Show(filter, form) => {

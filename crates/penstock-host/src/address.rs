@@ -289,6 +289,8 @@ impl Host {
             self.bond_tells_slaves(ifindex, now);
         }
         self.macvlan_mtus_follow(ifindex, now);
+        //= linux v6.12 net/ipv4/fib_semantics.c fib_nhc_update_mtu: what was the device's own limit is another's now
+        self.paths.forget(|known| known == before);
         self.six_mtu_changed(ifindex, before);
         Ok(())
     }

@@ -4,6 +4,7 @@
 
 use crate::Host;
 use crate::route::{Hop, Key, RouteKind};
+use penstock_model::Time;
 use std::net::Ipv4Addr;
 
 impl Host {
@@ -29,9 +30,9 @@ impl Host {
         usable.then(|| of_vrf.unwrap_or_else(|| self.source_for(&hop, dst)))
     }
     /// The MTU of the route to `dst` of a socket that is bound to a device or a VRF.
-    pub(crate) fn mtu_bound(&mut self, bound: u32, dst: Ipv4Addr) -> Option<u32> {
+    pub(crate) fn mtu_bound(&mut self, bound: u32, dst: Ipv4Addr, now: Time) -> Option<u32> {
         let hop = self.route_bound(Key { oif: bound, ..Key::to(dst) });
         let usable = matches!(hop.kind, Some(RouteKind::Unicast | RouteKind::Local | RouteKind::Broadcast));
-        usable.then(|| self.mtu_of(&hop))
+        usable.then(|| self.mtu_of(&hop, dst, now))
     }
 }

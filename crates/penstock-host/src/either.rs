@@ -25,7 +25,7 @@ impl Host {
     /// The MTU of the way to `dst` of a socket that is bound to a device or a VRF, where it speaks IPv4; 0: to none.
     pub fn mtu_by(&mut self, bound: u32, dst: IpAddr, now: Time) -> Option<u32> {
         match dst {
-            IpAddr::V4(dst) if bound != 0 => self.mtu_bound(bound, dst),
+            IpAddr::V4(dst) if bound != 0 => self.mtu_bound(bound, dst, now),
             _ => self.mtu_to(dst, now),
         }
     }
@@ -39,7 +39,7 @@ impl Host {
     /// The MTU of the way to `dst`; `None` where there is none. A socket's MSS follows from it.
     pub fn mtu_to(&mut self, dst: IpAddr, now: Time) -> Option<u32> {
         match dst {
-            IpAddr::V4(dst) => self.mtu_towards(dst),
+            IpAddr::V4(dst) => self.mtu_towards(dst, now),
             IpAddr::V6(dst) => self.mtu_towards6(dst, now),
         }
     }

@@ -40,6 +40,7 @@ pub mod netfilter;
 mod netns;
 mod nud;
 mod path;
+mod paths;
 mod ppp;
 mod proc;
 mod quick;
@@ -320,6 +321,8 @@ pub struct Host {
     pub(crate) auto_handle: u32,
     /// The id that a program of BPF was given last.
     pub(crate) bpf_programs: u32,
+    /// What is known of the paths to others, of IPv4.
+    pub(crate) paths: paths::Paths,
     /// Those that speak PPP.
     pub(crate) ppp: ppp::Ppp,
     /// How many keys `wg` has made.
@@ -386,6 +389,7 @@ impl Host {
             pending: Vec::new(),
             auto_handle: 0,
             bpf_programs: 0,
+            paths: paths::Paths::default(),
             ppp: ppp::Ppp::default(),
             wg_keys: 0,
             ip_id: 0,

@@ -108,7 +108,11 @@ impl Host {
         }
         let oif = hop.oif;
         let out = self.devices.get(oif)?;
-        if !out.sends_plainly() || packet.len > hop.longest(out.mtu) + ETH_HLEN || hop.mtu_locked {
+        if !out.sends_plainly()
+            || packet.len > hop.longest(out.mtu) + ETH_HLEN
+            || hop.mtu_locked
+            || !self.paths.is_empty()
+        {
             return None;
         }
         let mac = self.neigh.reaches(hop.neigh - 1, self.kernel, now)?;

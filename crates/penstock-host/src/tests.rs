@@ -597,7 +597,7 @@ fn a_routes_mtu_counts_for_what_is_made_and_what_is_forwarded() {
     net.run(Time::from_ns(1_000_000_000));
     let (_, error) = &net.delivered[0];
     assert!(matches!(error.l4, L4::Icmp(i) if (i.ty, i.code, i.seq) == (3, 4, 1300)));
-    assert_eq!(net.hosts[1].mtu_towards(ip("10.0.2.1")), Some(1300));
+    assert_eq!(net.hosts[1].mtu_towards(ip("10.0.2.1"), net.now), Some(1300));
     // The quick way, for which the route has to be known, does not let it through either.
     net.quick = Some(0);
     let mut small = udp("0.0.0.0", "10.0.2.1", 1300);

@@ -271,7 +271,7 @@ fn what_packets_cannot_do_yet() {
     )
     .unwrap();
     text.push_str(
-        "TCP does not learn the MTU of a path over IPv6, and there is no MPTCP, no SCTP, no QUIC.\n\n\
+        "There is no MPTCP, no SCTP, no QUIC.\n\n\
          ## Elsewhere\n\n\
          - [Programs](programs.md) and their options.\n\
          - [IPv6](experiment-file.md#ipv6): router advertisements, redirects, multicast listeners, extension headers other than that of [fragments](ipv6.md).\n\

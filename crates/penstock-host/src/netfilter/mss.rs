@@ -2,7 +2,7 @@
 //!
 //! Follows: linux v6.12 `net/netfilter/xt_TCPMSS.c` `tcpmss_mangle_packet`, `tcpmss_reverse_mtu`; `nft_exthdr.c`
 //! `nft_exthdr_tcp_set_eval`; `nft_rt.c` `get_tcpmss`.
-//! Differs: the MTU of a way is its device's, or over IPv6 its route's: this machine keeps no path MTUs of IPv4.
+//! Differs: the MTU of a way is its device's, or over IPv6 its route's, and not what is known of the path.
 
 use super::eval::Way;
 use crate::route::RouteKind;

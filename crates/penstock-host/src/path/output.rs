@@ -8,7 +8,7 @@ use crate::fragment::IP_DF;
 use crate::netfilter::{Fate, Hook};
 use crate::route::{Hop, Key, Ports, RouteKind};
 use crate::{Effect, Host, HostCx};
-use penstock_model::KernelError;
+use penstock_model::{KernelError, Time};
 use penstock_packet::{L3, Packet, Skb};
 use penstock_sched::{Cx, Xmit};
 use std::net::Ipv4Addr;
@@ -95,7 +95,11 @@ impl Host {
             h.id = self.ip_id;
         }
         packet.l3 = L3::Ipv4(h);
-        let mtu = self.mtu_of(&hop);
+        if !self.paths.is_empty() && self.paths.is_locked(h.dst, cx.now) {
+            h.frag_off &= !IP_DF;
+            packet.l3 = L3::Ipv4(h);
+        }
+        let mtu = self.mtu_of(&hop, h.dst, cx.now);
         if packet.longest_network_len() > mtu && h.frag_off & IP_DF != 0 {
             self.discard(packet, "ip_output", "frag-needed", cx);
             return Err(KernelError::errno(90));
@@ -128,9 +132,11 @@ impl Host {
     pub(crate) fn out_device(&self, hop: &Hop) -> u32 {
         if hop.kind == Some(RouteKind::Local) { self.fib.l3mdevs().loopback_of(hop.oif) } else { hop.oif }
     }
-    pub(crate) fn mtu_of(&self, hop: &Hop) -> u32 {
+    /// The longest packet that this machine may send that way (`ipv4_mtu`), as far as the path is known.
+    pub(crate) fn mtu_of(&self, hop: &Hop, dst: Ipv4Addr, now: Time) -> u32 {
         let oif = self.out_device(hop);
-        hop.longest(self.devices[oif].route_mtu())
+        let mtu = hop.longest(self.devices[oif].route_mtu());
+        if self.paths.is_empty() { mtu } else { self.paths.longest(dst, mtu, now) }
     }
     /// The source address a packet to `dst` gets (`fib_select_default`, `inet_select_addr`).
     pub(crate) fn source_for(&self, hop: &Hop, dst: Ipv4Addr) -> Ipv4Addr {
@@ -151,10 +157,10 @@ impl Host {
         usable.then(|| self.source_for(&hop, dst))
     }
     /// The MTU of the route to `dst`; `None` where there is none. A socket's MSS follows from it.
-    pub fn mtu_towards(&mut self, dst: Ipv4Addr) -> Option<u32> {
+    pub fn mtu_towards(&mut self, dst: Ipv4Addr, now: Time) -> Option<u32> {
         let hop = self.route_output(Key::to(dst));
         let usable = matches!(hop.kind, Some(RouteKind::Unicast | RouteKind::Local | RouteKind::Broadcast));
-        usable.then(|| self.mtu_of(&hop))
+        usable.then(|| self.mtu_of(&hop, dst, now))
     }
 
     /// `ip_output`, `ip_finish_output`. One chain with what it calls: every packet that leaves comes through here.
@@ -172,7 +178,7 @@ impl Host {
             self.ip_output_special(packet, hop, cx);
             return;
         }
-        let mtu = self.mtu_for(&packet, &hop);
+        let mtu = self.mtu_for(&packet, &hop, cx.now);
         if packet.longest_network_len() > mtu {
             if packet.gso().is_some() {
                 //= linux v6.12 net/ipv4/ip_output.c ip_finish_output_gso
@@ -196,10 +202,15 @@ impl Host {
 
     /// The longest IP packet of it that may go this way: no longer than the fragments were that it came in (`ip_do_fragment`).
     #[inline]
-    fn mtu_for(&self, packet: &Skb, hop: &Hop) -> u32 {
+    fn mtu_for(&self, packet: &Skb, hop: &Hop, now: Time) -> u32 {
         let device = &self.devices[hop.oif];
-        // What a tunnel has learned is of this machine's own packets (ip_dst_mtu_maybe_forward).
-        let mtu = hop.longest(if packet.iif == 0 { device.route_mtu() } else { device.mtu });
+        // What a tunnel or a path has learned is of this machine's own packets (ip_dst_mtu_maybe_forward).
+        let mut mtu = hop.longest(if packet.iif == 0 { device.route_mtu() } else { device.mtu });
+        if !self.paths.is_empty()
+            && let (0, L3::Ipv4(h)) = (packet.iif, packet.l3)
+        {
+            mtu = self.paths.longest(h.dst, mtu, now);
+        }
         match packet.rare().frag_max_size {
             0 => mtu,
             longest => mtu.min(longest),

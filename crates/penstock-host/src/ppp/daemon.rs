@@ -258,6 +258,9 @@ impl Host {
         if let Some(at) = d.next() {
             self.timers.insert(at.max(now), Timer::Ppp(pid));
         }
+        if d.unit != 0 {
+            self.ppp.units.insert(d.unit, pid);
+        }
         self.ppp.daemons.insert(pid, d);
     }
     fn ppp_goes_on(&mut self, pid: u32, d: &mut Daemon, cx: &mut HostCx<'_>) -> bool {

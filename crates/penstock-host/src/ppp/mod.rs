@@ -24,6 +24,8 @@ pub(crate) struct Ppp {
     /// By device, the other end's address and number: the process.
     sessions: BTreeMap<(u32, Mac, u16), u32>,
     daemons: BTreeMap<u32, Daemon>,
+    /// By their devices. Where the device has gone or its process has another, that is left.
+    units: BTreeMap<u32, u32>,
     /// By the device that they listen on.
     servers: BTreeMap<u32, Server>,
     /// The last process.
@@ -75,7 +77,8 @@ impl Host {
         let counters = &mut self.devices[ifindex].counters;
         counters.tx_packets += 1;
         counters.tx_bytes += u64::from(packet.network_len());
-        let way = self.ppp.daemons.values().find(|d| d.unit == ifindex).and_then(Daemon::way);
+        let of = |pid| self.ppp.daemons.get(pid).filter(|d| d.unit == ifindex);
+        let way = self.ppp.units.get(&ifindex).and_then(of).and_then(Daemon::way);
         let Some((lower, peer, sid)) = way.filter(|way| self.devices.get(way.0).is_some()) else {
             self.lost_in_tunnel(ifindex, packet, "no-session", cx);
             return;

@@ -283,7 +283,7 @@ fn packets_too_long_are_cut_or_their_senders_hear() {
     let mut net = over_router("gre");
     let t0 = net.hosts[0].ifindex("t0").unwrap();
     assert_eq!(net.hosts[0].device(t0).unwrap().mtu, 1476);
-    assert_eq!(net.hosts[0].mtu_towards(ip("10.9.0.2")), Some(1476));
+    assert_eq!(net.hosts[0].mtu_towards(ip("10.9.0.2"), net.now), Some(1476));
     let mut packet = udp("10.9.0.1", "10.9.0.2", 1477);
     set4(&mut packet, |h| h.frag_off = IP_DF);
     assert_eq!(net.send(0, packet), Err(90));
@@ -339,7 +339,7 @@ fn a_narrow_way_teaches_the_tunnel() {
         _ => None,
     });
     assert_eq!(heard.collect::<Vec<_>>(), [(4, 1380, std::net::IpAddr::from(ip("10.9.0.2")))]);
-    assert_eq!(net.hosts[0].mtu_towards(ip("10.9.0.2")), Some(1380));
+    assert_eq!(net.hosts[0].mtu_towards(ip("10.9.0.2"), net.now), Some(1380));
     assert_eq!(net.send(0, df(1381)), Err(90));
     net.delivered.clear();
     net.send(0, df(1380)).unwrap();

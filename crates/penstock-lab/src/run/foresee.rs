@@ -76,16 +76,6 @@ struct Net<'a> {
     owners: BTreeMap<IpAddr, usize>,
 }
 
-/// Where packets come to.
-struct Reached {
-    /// The machine.
-    at: usize,
-    /// MTU of the first device on the way.
-    first: u32,
-    /// The least MTU behind that, where it is smaller, and whose it is.
-    narrow: Option<(u32, String)>,
-}
-
 /// More machines on a way than these: it goes in a circle.
 const MAX_HOPS: usize = 64;
 
@@ -172,9 +162,9 @@ impl<'a> Net<'a> {
         !machine.has_rules_for(dst) && !machine.translates()
     }
 
-    /// Whether packets of `from` come to `dst`.
-    fn way(&self, from: usize, dst: IpAddr) -> Result<Reached, Cause> {
-        let (mut at, mut first, mut narrow) = (from, u32::MAX, None);
+    /// The machine that packets of `from` to `dst` come to.
+    fn way(&self, from: usize, dst: IpAddr) -> Result<usize, Cause> {
+        let mut at = from;
         for hop in 0..MAX_HOPS {
             let machine = self.machine(at);
             if !self.is_plain(at, dst) {
@@ -183,7 +173,7 @@ impl<'a> Net<'a> {
             let name = self.name(at);
             let way = machine.way_to(dst);
             match way.goes {
-                Goes::Here => return Ok(Reached { at, first, narrow }),
+                Goes::Here => return Ok(at),
                 _ if hop > 0 && !machine.forwards_to(dst) => {
                     let key =
                         if dst.is_ipv4() { "net.ipv4.ip_forward" } else { "net.ipv6.conf.all.forwarding" };
@@ -219,11 +209,6 @@ impl<'a> Net<'a> {
                     ),
                     format!("ip link set {} up, in the setup of {name}", device.name),
                 );
-            }
-            if hop == 0 {
-                first = device.mtu;
-            } else if device.mtu < narrow.as_ref().map_or(first, |n: &(u32, String)| n.0) {
-                narrow = Some((device.mtu, format!("{name}:{}", device.name)));
             }
             let mut others = self.all_ends(link).filter(|e| e.host != name).filter_map(|e| {
                 let at = self.host(&e.host)?;
@@ -293,28 +278,18 @@ impl<'a> Net<'a> {
         known(format!("{name} has no route to {dst}"), help)
     }
 
-    /// Whether packets get there, and answers back; `tcp`: they are segments.
-    fn there_and_back(&self, from: usize, dst: IpAddr, answers: bool, tcp: bool) -> Result<(), Cause> {
+    /// Whether packets get there, and answers back.
+    fn there_and_back(&self, from: usize, dst: IpAddr, answers: bool) -> Result<(), Cause> {
         let broadcast = matches!(dst, IpAddr::V4(dst) if dst.is_broadcast());
         if dst.is_loopback() || dst.is_multicast() || broadcast {
             return Err(Unknown);
         }
         let there = self.way(from, dst)?;
-        if !answers || there.at == from {
+        if !answers || there == from {
             return Ok(());
         }
         let source = self.machine(from).way_to(dst).src.ok_or(Unknown)?;
-        let back = self.way(there.at, source)?;
-        // A segment is as long as both ends' devices allow, whatever is between them.
-        let longest = there.first.min(back.first);
-        let narrow = [there.narrow, back.narrow].into_iter().flatten().find(|n| n.0 < longest);
-        match narrow.filter(|_| tcp && dst.is_ipv6()) {
-            Some((mtu, device)) => known(
-                format!("{device} takes no packet of IPv6 above {mtu} bytes, and TCP sends up to {longest}"),
-                "TCP does not learn the MTU of a path here: give one end's device that mtu",
-            ),
-            None => Ok(()),
-        }
+        self.way(there, source).map(|_| ())
     }
 }
 
@@ -334,8 +309,7 @@ pub(super) fn warnings(experiment: &Experiment, built: &Built) -> Vec<Warning> {
             told.tell(place, who, format!("nobody is called \"{}\"", call.peer), help);
             continue;
         };
-        let tcp = call.port.is_some_and(|port| port.0 == "tcp");
-        match net.there_and_back(from, dst, true, tcp) {
+        match net.there_and_back(from, dst, true) {
             Err(Cause::Known(cause, help)) => told.tell(place, who, cause, help),
             Err(Unknown) => {}
             Ok(()) => {
@@ -351,9 +325,7 @@ pub(super) fn warnings(experiment: &Experiment, built: &Built) -> Vec<Warning> {
             !flow.ipv6 || matches!(dst, IpAddr::V6(a) if !penstock_host::six::is_link_local(*a))
         };
         let Some(dst) = net.addresses(to).find(wanted) else { continue };
-        if let Err(Cause::Known(cause, help)) =
-            net.there_and_back(from, dst, flow.tcp.is_some(), flow.tcp.is_some())
-        {
+        if let Err(Cause::Known(cause, help)) = net.there_and_back(from, dst, flow.tcp.is_some()) {
             told.tell(&flow.place, Who::Flow(number), cause, help);
         }
     }

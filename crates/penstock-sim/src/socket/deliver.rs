@@ -231,17 +231,32 @@ impl Net {
         }
         let now = self.now();
         let six = ip.src.is_ipv6();
-        let unreachable = icmp.ty == if six { 1 } else { 3 };
+        // Of IPv6 the machine has taken note itself.
+        let too_big = (icmp.ty, icmp.code, six) == (3, 4, false);
+        let (too_big, unreachable) = match six {
+            true => (icmp.ty == 2, icmp.ty == 1),
+            false => (too_big, icmp.ty == 3 && !too_big),
+        };
         let table = &self.machines[host as usize].sockets;
         match about.protocol {
             ipproto::ICMP | ipproto::ICMPV6 => {
                 let (seq, info) = (about.dport, icmp.info());
+                if too_big && table.pings.iter().any(|p| p.0 == about.sport) {
+                    self.frag_needed(host, icmp, about);
+                }
+                let table = &self.machines[host as usize].sockets;
                 for n in 0..table.pings.len() {
                     let (id, app, _) = self.machines[host as usize].sockets.pings[n];
                     if id == about.sport {
                         let (from, ty, code) = (ip.src, icmp.ty, icmp.code);
                         self.wakes.tell(app, Wake::EchoError { from, ty, code, seq, info });
                     }
+                }
+            }
+            ipproto::TCP if too_big => self.segment_too_big(host, icmp, about),
+            ipproto::UDP if too_big => {
+                if table.udp.contains_key(&about.sport) {
+                    self.frag_needed(host, icmp, about);
                 }
             }
             ipproto::UDP => {
@@ -271,6 +286,27 @@ impl Net {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// The path of a packet of a socket here is narrower than was known (`ipv4_sk_update_pmtu`).
+    fn frag_needed(&mut self, host: u32, icmp: Icmp, about: &Quoted) {
+        let now = self.now();
+        if let IpAddr::V4(dst) = about.dst {
+            self.machines[host as usize].host.frag_needed(dst, u32::from(icmp.seq), now);
+        }
+    }
+    /// The same of a connection's segment: it goes on with shorter ones (`tcp_v4_mtu_reduced`, `tcp_v6_mtu_reduced`).
+    fn segment_too_big(&mut self, host: u32, icmp: Icmp, about: &Quoted) {
+        let key = (about.sport, about.dst, about.dport);
+        let Some(&sock) = self.machines[host as usize].sockets.connections.get(&key) else { return };
+        self.frag_needed(host, icmp, about);
+        let now = self.now();
+        let Some(mtu) = self.machines[host as usize].host.mtu_to(about.dst, now) else { return };
+        let headers = if about.dst.is_ipv6() { 60 } else { 40 };
+        if let Kind::Tcp(t) = &mut self.sockets[sock].kind {
+            t.end.mtu_reduced(now, mtu.saturating_sub(headers));
+            self.pump(sock);
         }
     }
 

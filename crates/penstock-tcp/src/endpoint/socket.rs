@@ -8,6 +8,9 @@ use super::Endpoint;
 use crate::info::{Error, State};
 use penstock_model::Time;
 
+/// `tcp_min_snd_mss`, bytes.
+const LEAST_MSS: u32 = 48;
+
 impl Endpoint {
     // ---- The application ----
 
@@ -256,6 +259,34 @@ impl Endpoint {
         if self.state == State::SynSent {
             self.done(Some(error));
         }
+    }
+
+    /// The way takes shorter packets from now on, as a router has said: `mss` is the new MTU without the headers of IP and TCP, bytes. What is
+    /// out and longer counts as lost, goes again in pieces, and the window stays. Nothing where segments are as short already.
+    //= linux v6.12 net/ipv4/tcp_ipv4.c tcp_v4_mtu_reduced; tcp_output.c tcp_sync_mss; tcp_input.c tcp_simple_retransmit
+    pub fn mtu_reduced(&mut self, now: Time, mss: u32) {
+        if matches!(self.state, State::SynSent | State::SynReceived) {
+            return;
+        }
+        self.touch(now);
+        self.set_path_mss(mss);
+        let options = if self.tx.stamps.ok() { 12 } else { 0 };
+        let mss = mss.min(u32::from(self.mss)).max(LEAST_MSS).saturating_sub(options).max(1);
+        if mss >= self.tx.space.mss() {
+            return;
+        }
+        self.tx.space.set_mss(mss);
+        self.push.mss = 0;
+        for i in 0..self.tx.q.packets_out() as usize {
+            if self.tx.q.at(i).payload() > mss {
+                self.tx.q.mark_lost(i);
+            }
+        }
+        if self.tx.q.lost_out() > 0 {
+            self.recovery.lost_without_congestion(&mut self.tx);
+            self.tx.todo.rexmit = true;
+        }
+        self.tx.todo.push = true;
     }
 
     /// Turns Nagle's algorithm off or on (`TCP_NODELAY`).

@@ -479,15 +479,23 @@ impl Recovery {
             return rexmit;
         }
         if tx.cc.state() < CaState::Cwr && tx.mtu_probe_failed() {
-            //= linux v6.12 net/ipv4/tcp_input.c tcp_non_congestion_loss_retransmit
-            self.high_seq = tx.space.nxt();
-            tx.cc.set_ssthresh(tx.cc.current_ssthresh());
-            (self.prior_ssthresh, self.undo_marker) = (0, None);
-            tx.set_ca(CaState::Loss);
+            self.lost_without_congestion(tx);
             return Rexmit::Lost;
         }
         self.enter_recovery(tx, ece);
         Rexmit::Lost
+    }
+
+    /// What is lost was too long for the way: it goes again, and the window does not shrink for it.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_non_congestion_loss_retransmit
+    pub(crate) fn lost_without_congestion(&mut self, tx: &mut Sender) {
+        if tx.cc.state() == CaState::Loss {
+            return;
+        }
+        self.high_seq = tx.space.nxt();
+        tx.cc.set_ssthresh(tx.cc.current_ssthresh());
+        (self.prior_ssthresh, self.undo_marker) = (0, None);
+        tx.set_ca(CaState::Loss);
     }
 
     //= linux v6.12 net/ipv4/tcp_input.c tcp_process_loss; RFC 5682 section 3.1

@@ -1,0 +1,61 @@
+//! What is known of the paths to others: the largest packet that came through.
+//!
+//! Follows: linux v6.12 `net/ipv4/route.c` `__ip_rt_update_pmtu`, `ipv4_mtu`; RFC 1191.
+//! Differs: of a path what its destination is told counts, whatever the type of service.
+
+use crate::Host;
+use crate::route::{Key, RouteKind};
+use penstock_model::{Span, Time};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// `net.ipv4.route.mtu_expires`.
+const EXPIRES: Span = Span::from_secs(600);
+/// `net.ipv4.route.min_pmtu`, bytes.
+const MIN_PMTU: u32 = 552;
+
+/// What is known of one: the largest packet, bytes; it is less than the least that is believed, so that packets may be cut (`fnhe_mtu_locked`);
+/// until when that holds.
+type Known = (u32, bool, Time);
+
+/// The paths of which something is known, by their destinations.
+#[derive(Default)]
+pub(crate) struct Paths(BTreeMap<Ipv4Addr, Known>);
+
+impl Paths {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+    fn known(&self, dst: Ipv4Addr, now: Time) -> Option<&Known> {
+        self.0.get(&dst).filter(|k| now < k.2)
+    }
+    /// The largest packet to `dst`, bytes, where its route lets `mtu` through.
+    #[cold]
+    pub(crate) fn longest(&self, dst: Ipv4Addr, mtu: u32, now: Time) -> u32 {
+        self.known(dst, now).map_or(mtu, |k| k.0.min(mtu))
+    }
+    /// Whether packets to `dst` may be cut on their way, whatever they ask for.
+    #[cold]
+    pub(crate) fn is_locked(&self, dst: Ipv4Addr, now: Time) -> bool {
+        self.known(dst, now).is_some_and(|k| k.1)
+    }
+    /// Forgets those of which `gone` says so.
+    pub(crate) fn forget(&mut self, gone: impl Fn(u32) -> bool) {
+        self.0.retain(|_, known| !gone(known.0));
+    }
+}
+
+impl Host {
+    /// A router could not send a packet of a socket here on to `dst`: it was longer than `mtu` bytes, and was not to be cut.
+    pub fn frag_needed(&mut self, dst: Ipv4Addr, mtu: u32, now: Time) {
+        let hop = self.route_output(Key::to(dst));
+        let old = self.mtu_of(&hop, dst, now);
+        if hop.mtu_locked || hop.kind != Some(RouteKind::Unicast) || old < mtu {
+            return;
+        }
+        let locked = mtu < MIN_PMTU;
+        let mtu = if locked { old.min(MIN_PMTU) } else { mtu };
+        self.paths.0.insert(dst, (mtu, locked, now + EXPIRES));
+    }
+}

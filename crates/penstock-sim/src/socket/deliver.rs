@@ -254,11 +254,10 @@ impl Net {
                 }
             }
             ipproto::TCP if too_big => self.segment_too_big(host, icmp, about),
-            ipproto::UDP if too_big => {
-                if table.udp.contains_key(&about.sport) {
-                    self.frag_needed(host, icmp, about);
-                }
+            ipproto::UDP if too_big && table.udp.contains_key(&about.sport) => {
+                self.frag_needed(host, icmp, about);
             }
+            ipproto::UDP if too_big => {}
             ipproto::UDP => {
                 if let Some(&sock) = table.udp.get(&about.sport)
                     && let Kind::Udp(u) = &mut self.sockets[sock].kind

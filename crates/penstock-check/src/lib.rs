@@ -309,6 +309,9 @@ fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
         facts.steps.iter().filter(dead).map(|s| (s.file.as_str(), s.line)).collect();
     // What a function's own variables hold where nobody calls it is not known: empty words, numbers worked out from nothing.
     let worked_out = |f: &Finding| {
+        if !facts.forced || f.code != "PS001" {
+            return false;
+        }
         let at = facts.source.line(f.begins);
         let word: String = facts
             .source
@@ -325,7 +328,7 @@ fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
             });
         let empty = at.contains('$')
             && facts.steps.iter().any(|s| s.line == f.begins && s.words.iter().any(String::is_empty));
-        facts.forced && f.code == "PS001" && (local || empty)
+        local || empty
     };
     let allowed = |f: &Finding| {
         worked_out(f)

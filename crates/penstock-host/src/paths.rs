@@ -59,3 +59,34 @@ impl Host {
         self.paths.0.insert(dst, (mtu, locked, now + EXPIRES));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use penstock_model::Kernel;
+
+    #[test]
+    fn a_path_is_known_for_ten_minutes() {
+        let mut host = Host::new("h", Kernel::V6_12, 1);
+        host.add_device("eth0");
+        for command in
+            ["ip link set eth0 up", "ip addr add 10.0.0.1/24 dev eth0", "ip route add default via 10.0.0.2"]
+        {
+            assert_eq!(host.exec(command, Time::ZERO).status, 0, "{command}");
+        }
+        let (dst, other) = (Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2));
+        let mut longest = |host: &mut Host, dst, s| host.mtu_towards(dst, Time::from_ns(s * 1_000_000_000));
+        host.frag_needed(dst, 1400, Time::ZERO);
+        host.frag_needed(dst, 1450, Time::ZERO);
+        assert_eq!((longest(&mut host, dst, 599), longest(&mut host, other, 0)), (Some(1400), Some(1500)));
+        assert_eq!(longest(&mut host, dst, 600), Some(1500));
+        // Less than anybody should say is not believed, and what goes there may be cut.
+        host.frag_needed(other, 100, Time::ZERO);
+        assert_eq!(longest(&mut host, other, 1), Some(552));
+        assert!(host.paths.is_locked(other, Time::ZERO) && !host.paths.is_locked(dst, Time::ZERO));
+        // A route that says it for all.
+        assert_eq!(host.exec("ip route replace default via 10.0.0.2 mtu lock 1300", Time::ZERO).status, 0);
+        host.frag_needed(Ipv4Addr::new(192, 0, 2, 3), 1000, Time::ZERO);
+        assert_eq!(longest(&mut host, Ipv4Addr::new(192, 0, 2, 3), 1), Some(1300));
+    }
+}

@@ -420,3 +420,30 @@ fn old_a_front_segment_older_than_the_timeout_counts_as_lost() {
     assert_eq!(p.apps[B].read, 5 * 1448);
     assert_eq!(p.again().len(), 1);
 }
+
+#[test]
+fn segments_too_long_for_the_path_go_again_in_pieces() {
+    // RFC 1191: a router drops what is longer than 1,400 bytes and says so. Linux sends all of it again at once, shorter, and with the window it had.
+    let mut p = Pair::new(&linux("reno"), &linux("reno")).open();
+    p.fate = Box::new(|from, t, _| if from == A && t.payload_len > 1348 { Fate::Drop } else { Fate::Pass });
+    p.apps[A].to_write = 20_000;
+    p.settle();
+    let before = p.data();
+    assert_eq!((before.len(), p.a().info().cwnd), (10, 10));
+    assert!(before.iter().all(|s| s.t.payload_len == 1448 && s.dropped));
+    let now = p.now + Span::from_ms(10);
+    p.now = now;
+    p.a().mtu_reduced(now, 1360);
+    p.settle();
+    // Cut in two where it is, not joined with what follows: the window has room for ten.
+    let again = p.again();
+    assert_eq!(again.iter().map(|s| s.t.payload_len).take(2).collect::<Vec<_>>(), [1348, 100]);
+    assert_eq!((again.len(), p.a().info().cwnd), (10, 10));
+    assert!(again.iter().all(|s| s.at == now && s.t.payload_len <= 1348));
+    // Said once more by the other routers' words about the same flight: nothing happens.
+    p.a().mtu_reduced(now, 1360);
+    p.settle();
+    assert_eq!(p.again().len(), 10);
+    p.run_for(Span::from_secs(2));
+    assert_eq!(p.b().info().bytes_received, 20_000);
+}

@@ -174,12 +174,12 @@ pub(crate) enum Timer {
     Bond(u32),
     /// A WireGuard device has something to send, or a timer of one of its peers goes off.
     WireGuard(u32),
-    /// A namespace's addresses are looked at, of IPv6 or of IPv4: some may be over.
-    Lifetimes(u32, bool),
-    /// A route of IPv6 of that namespace expires.
-    Expiry6(u32),
-    /// Its routes of IPv6 that have expired are cleared away.
-    Gc6(u32),
+    /// The addresses of IPv6, or of IPv4, are looked at: some may be over.
+    Lifetimes(bool),
+    /// A route of IPv6 expires.
+    Expiry6,
+    /// Routes of IPv6 that have expired are cleared away.
+    Gc6,
     /// A `pppd` has something to do, by its number.
     Ppp(u32),
 }

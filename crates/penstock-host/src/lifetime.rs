@@ -150,7 +150,7 @@ impl Host {
         for (ifindex, addr, len) in gone6 {
             let _ = self.delete_address6(ifindex, addr, len);
         }
-        let own = Timer::Lifetimes(self.space, six);
+        let own = Timer::Lifetimes(six);
         self.timers.retain(|timer| timer != own);
         if watch.any {
             let at = timer::fires_at(self.kernel, hz, now, watch.then());
@@ -167,10 +167,10 @@ impl Host {
         if std::mem::take(&mut self.six.fib.more_expire) && !std::mem::replace(&mut self.six.gc, true) {
             let then = tick + GC_INTERVAL * i64::from(self.hz);
             let at = timer::fires_at(self.kernel, self.hz, now, then);
-            self.timers.insert(at, Timer::Gc6(self.space));
+            self.timers.insert(at, Timer::Gc6);
         }
         let next = self.six.fib.expire(tick);
-        let own = Timer::Expiry6(self.space);
+        let own = Timer::Expiry6;
         self.timers.retain(|timer| timer != own);
         if let Some(next) = next {
             let at = (next + 1).saturating_mul(1_000_000_000 / i64::from(self.hz));
@@ -186,7 +186,7 @@ impl Host {
             let hz = i64::from(self.hz);
             let then = round(tick + GC_INTERVAL * hz, hz);
             let at = timer::fires_at(self.kernel, self.hz, now, then);
-            self.timers.insert(at, Timer::Gc6(self.space));
+            self.timers.insert(at, Timer::Gc6);
         }
     }
 }

@@ -390,15 +390,9 @@ impl Host {
                 Timer::Ppp(pid) => self.ppp_timer_fired(pid, cx),
                 Timer::WireGuard(ifindex) => self.wireguard_timer_fired(ifindex, cx),
                 Timer::Cardless(ifindex) => self.run_cardless(ifindex, cx),
-                Timer::Lifetimes(space, six) => {
-                    self.in_space(space, |host| host.watch_lifetimes(six, cx.now));
-                }
-                Timer::Expiry6(space) => {
-                    self.in_space(space, |host| host.watch_routes6(cx.now));
-                }
-                Timer::Gc6(space) => {
-                    self.in_space(space, |host| host.run_gc6(cx.now));
-                }
+                Timer::Lifetimes(six) => self.watch_lifetimes(six, cx.now),
+                Timer::Expiry6 => self.watch_routes6(cx.now),
+                Timer::Gc6 => self.run_gc6(cx.now),
             }
         }
     }

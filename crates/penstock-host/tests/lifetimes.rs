@@ -86,3 +86,37 @@ fn addresses_and_routes_end_as_those_of_linux() {
     assert!(wrong.is_empty(), "{} of {cases} cases differ\n{}", wrong.len(), wrong.join("\n"));
     assert!(wanted.is_some() || (cases >= 100 && shown >= 500), "{cases} cases, {shown} shown");
 }
+
+/// Lifetimes of IPv4 came with Linux 3.9, and a namespace has timers of its own.
+#[test]
+fn each_namespace_and_each_kernel_has_its_own() {
+    for (kernel, stays) in [(Kernel::V2_6_35, true), (Kernel::V6_12, false)] {
+        let mut host = Host::new("r", kernel, 1);
+        host.add_device("lan0");
+        let mut pool = Pool::new();
+        let mut run = |host: &mut Host, command: &str, at: i64| {
+            let now = Time::from_ns(at * 1_000_000_000);
+            run_until(host, &mut pool, now);
+            host.in_space(1, |space| run_until(space, &mut pool, now));
+            let done = host.exec(command, now);
+            done.stdout + &done.stderr
+        };
+        run(&mut host, "ip link set lan0 up", 0);
+        run(&mut host, "ip addr add 10.0.0.1/24 dev lan0 valid_lft 5 preferred_lft 5", 0);
+        assert_eq!(run(&mut host, "ip addr show dev lan0", 9).contains("10.0.0.1"), stays, "{kernel:?}");
+        if stays {
+            continue;
+        }
+        for command in ["ip netns add c", "ip link add dum0 type dummy", "ip link set dum0 netns c"] {
+            assert_eq!(run(&mut host, command, 10), "", "{command}");
+        }
+        for command in ["link set dum0 up", "addr add fd00::1/64 dev dum0 valid_lft 5 preferred_lft 2"] {
+            assert_eq!(run(&mut host, &format!("ip -n c {command}"), 10), "", "{command}");
+        }
+        let shown = run(&mut host, "ip -n c addr show dev dum0", 13);
+        assert!(shown.contains("fd00::1/64 scope global deprecated"), "{shown}");
+        assert!(!run(&mut host, "ip -n c addr show dev dum0", 20).contains("fd00::1"));
+        assert!(run(&mut host, "ip -n c -6 route", 20).contains("expires -"));
+        assert!(!run(&mut host, "ip -n c -6 route", 60).contains("fd00::/64"));
+    }
+}

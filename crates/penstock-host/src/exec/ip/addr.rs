@@ -6,7 +6,7 @@ use crate::link::EADDRNOTAVAIL;
 use crate::six::Address6;
 use crate::{Address, Host, Prefix};
 use penstock_lang::ip::{AddrSpec, AddressView, Broadcast, Family, LinkFilter, Net};
-use penstock_model::{KernelError, Time};
+use penstock_model::{Kernel, KernelError, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 impl Host {
@@ -42,7 +42,8 @@ impl Host {
             scope: spec.scope.unwrap_or(if addr.is_loopback() { 254 } else { 0 }),
             label: spec.label.clone().unwrap_or_default(),
             no_prefix_route: spec.no_prefix_route,
-            lifetime: Lifetime::new(spec.lifetime, self.tick(now)),
+            //= linux v2.6.35 net/ipv4/devinet.c rtm_to_ifaddr: an address of IPv4 stays; it came with 3.9
+            lifetime: Lifetime::new(spec.lifetime.filter(|_| self.kernel != Kernel::V2_6_35), self.tick(now)),
             ..Address::new(prefix)
         };
         if replace && exists {

@@ -75,8 +75,7 @@ mod tests {
             assert_eq!(host.exec(command, Time::ZERO).status, 0, "{command}");
         }
         let (dst, other) = (Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2));
-        let mut longest =
-            |host: &mut Host, dst, s: i64| host.mtu_towards(dst, Time::from_ns(s * 1_000_000_000));
+        let longest = |host: &mut Host, dst, s: i64| host.mtu_towards(dst, Time::from_ns(s * 1_000_000_000));
         host.frag_needed(dst, 1400, Time::ZERO);
         host.frag_needed(dst, 1450, Time::ZERO);
         assert_eq!((longest(&mut host, dst, 599), longest(&mut host, other, 0)), (Some(1400), Some(1500)));

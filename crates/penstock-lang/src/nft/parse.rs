@@ -21,6 +21,9 @@ pub fn parse(text: &str) -> Result<Vec<Command>, Fault> {
     }
 }
 
+/// Words and signs that a name may stand for.
+const MOST_TOKENS: usize = 20_000;
+
 impl Parser {
     fn file(&mut self) -> Parsed<()> {
         loop {
@@ -64,8 +67,27 @@ impl Parser {
             depth += i32::from(self.is_sign("{")) - i32::from(self.is_sign("}"));
             self.at += 1;
         }
-        let value: Vec<_> =
-            self.tokens[start..self.at].iter().filter(|t| t.0 != Token::Newline).cloned().collect();
+        // What it is made of is known now: a name within its own definition stands for what it was before, or for nothing.
+        let mut value = Vec::new();
+        for token in self.tokens[start..self.at].iter().filter(|t| t.0 != Token::Newline) {
+            let of = match &token.0 {
+                Token::Word(word) => word.strip_prefix('$'),
+                _ => None,
+            };
+            match of {
+                None => value.push(token.clone()),
+                Some(of) => match self.defined.get(of) {
+                    Some(tokens) => value.extend(tokens.iter().cloned()),
+                    None => {
+                        let said = format!("unknown identifier '{of}'");
+                        return Err(Fault::new(token.1, said, "define it first"));
+                    }
+                },
+            }
+            if value.len() > MOST_TOKENS {
+                return Err(Fault::new(token.1, format!("'{name}' stands for too much"), "a set"));
+            }
+        }
         self.defined.insert(name, value);
         Ok(())
     }

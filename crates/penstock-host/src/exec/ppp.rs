@@ -128,8 +128,8 @@ impl Read {
                 }
                 "mtu" => set.mtu = number(&word, &next()?, 128, 1500)? as u16,
                 "mru" => set.mru = number(&word, &next()?, 128, 1500)? as u16,
-                "user" | "name" => set.user = next()?,
-                "password" => set.password = next()?,
+                "user" | "name" => set.user = short(&word, next()?)?,
+                "password" => set.password = short(&word, next()?)?,
                 "require-pap" | "+pap" | "auth" => set.require_pap = true,
                 "rp_pppoe_service" | "pppoe-service" => set.service = next()?,
                 "rp_pppoe_ac" | "pppoe-ac" => set.ac = next()?,
@@ -168,6 +168,13 @@ fn number(option: &str, text: &str, least: u32, most: u32) -> Result<u32, String
     let n = text.parse().ok().filter(|n| (least..=most).contains(n));
     n.ok_or_else(|| format!("pppd: invalid numeric parameter '{text}' for {option} option\n"))
 }
+/// PAP gives the length of a name and of a password one byte (RFC 1334).
+fn short(option: &str, text: String) -> Result<String, String> {
+    if text.len() > 255 {
+        return Err(format!("pppd: {option}: more than 255 bytes\n"));
+    }
+    Ok(text)
+}
 /// `LOCAL:REMOTE`, either of which may be left out.
 fn addresses(text: &str) -> Option<[Option<Ipv4Addr>; 2]> {
     let (local, remote) = text.split_once(':')?;
@@ -179,7 +186,8 @@ fn secrets(files: &mut dyn Files) -> Vec<(String, String)> {
     let text = files.read("/etc/ppp/pap-secrets").unwrap_or_default();
     let line = |line: &str| {
         let words = words(line);
-        (words.len() >= 3).then(|| (words[0].clone(), words[2].clone()))
+        (words.len() >= 3 && words[0].len().max(words[2].len()) <= 255)
+            .then(|| (words[0].clone(), words[2].clone()))
     };
     text.lines().filter_map(line).collect()
 }

@@ -305,7 +305,7 @@ impl Host {
             return self.ppp_hangup(d, true, cx);
         }
         (d.phase, d.tries, d.lcp.due, d.ipcp.due, d.echo_due) = (Phase::Terminate, 0, None, None, None);
-        d.term_id = d.lcp.id + 1;
+        d.term_id = d.lcp.id.wrapping_add(1);
         self.ppp_termreq(d, cx);
         true
     }
@@ -634,7 +634,7 @@ impl Host {
                         _ => {}
                     }
                 }
-                d.ipcp.id += 1;
+                d.ipcp.id = d.ipcp.id.wrapping_add(1);
                 self.ppp_confreq(d, IPCP, cx);
             }
             _ => {}

@@ -117,6 +117,14 @@ impl Host {
     pub(crate) fn tick(&self, now: Time) -> i64 {
         timer::ticks(self.hz, now)
     }
+    /// An address of IPv6, or of IPv4, has come or was changed. Where all stay there is nothing to look at.
+    pub(crate) fn lives(&mut self, lifetime: Lifetime, six: bool, now: Time) {
+        if lifetime.seconds != (INFINITE, INFINITE) || self.timers.has(Timer::Lifetimes(six)) {
+            self.watch_lifetimes(six, now);
+        } else if six {
+            self.watch_routes6(now);
+        }
+    }
     /// Looks at the addresses of IPv6, or of IPv4, and sets the timer for the next look.
     pub(crate) fn watch_lifetimes(&mut self, six: bool, now: Time) {
         let (tick, hz) = (self.tick(now), self.hz);
@@ -162,6 +170,9 @@ impl Host {
     }
     /// Routes that expire: from the tick after that on nothing goes by them, and they are cleared away later.
     pub(crate) fn watch_routes6(&mut self, now: Time) {
+        if !self.six.fib.some_expire() {
+            return;
+        }
         let tick = self.tick(now);
         //= linux v6.12 net/ipv6/ip6_fib.c fib6_start_gc: whoever says of an old route that it expires starts nothing
         if std::mem::take(&mut self.six.fib.more_expire) && !std::mem::replace(&mut self.six.gc, true) {

@@ -32,6 +32,10 @@ impl Timers {
         self.set.remove(&(at, timer));
         self.look();
     }
+    /// Whether this one is set. Few are.
+    pub(crate) fn has(&self, timer: Timer) -> bool {
+        self.set.iter().any(|&(_, t)| t == timer)
+    }
     /// Takes the first that is due.
     pub(crate) fn pop_due(&mut self, now: Time) -> Option<Timer> {
         if self.first? > now {

@@ -156,7 +156,7 @@ impl Host {
                 }
             }
         }
-        self.watch_lifetimes(true, now);
+        self.lives(lifetime, true, now);
     }
     /// `check_cleanup_prefix_route`, `cleanup_prefix_route`: what becomes of the route of a network that an address does not keep any more. One
     /// that stays keeps it, as does one without a part in it; others leave it for as long as they are valid.

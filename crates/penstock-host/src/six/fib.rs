@@ -351,6 +351,10 @@ impl Fib6 {
         self.invalidate();
         found
     }
+    /// Whether a route may expire.
+    pub(crate) fn some_expire(&self) -> bool {
+        !self.expiring.is_empty()
+    }
     /// Nothing goes any more by routes that have expired before `tick` (`fib6_check_expired`). Answers when the next one does.
     pub(crate) fn expire(&mut self, tick: i64) -> Option<i64> {
         let mut changed = false;

@@ -51,11 +51,12 @@ impl Host {
             if let Some(old) = device.addresses.iter_mut().find(|a| there(a)) {
                 old.lifetime = new.lifetime;
             }
-            self.watch_lifetimes(false, now);
+            self.lives(new.lifetime, false, now);
             return Ok(String::new());
         }
+        let lifetime = new.lifetime;
         let done = quiet(self.insert_address(ifindex, new))?;
-        self.watch_lifetimes(false, now);
+        self.lives(lifetime, false, now);
         Ok(done)
     }
 
@@ -129,7 +130,7 @@ impl Host {
         let no_prefix_route = spec.no_prefix_route;
         let new = Address6 { addr, len, peer, lifetime, no_prefix_route };
         let done = quiet(self.insert_address6(ifindex, new))?;
-        self.watch_lifetimes(true, now);
+        self.lives(lifetime, true, now);
         Ok(done)
     }
 

@@ -231,12 +231,8 @@ impl Net {
         }
         let now = self.now();
         let six = ip.src.is_ipv6();
-        // Of IPv6 the machine has taken note itself.
-        let too_big = (icmp.ty, icmp.code, six) == (3, 4, false);
-        let (too_big, unreachable) = match six {
-            true => (icmp.ty == 2, icmp.ty == 1),
-            false => (too_big, icmp.ty == 3 && !too_big),
-        };
+        let too_big = if six { icmp.ty == 2 } else { (icmp.ty, icmp.code) == (3, 4) };
+        let unreachable = !too_big && icmp.ty == if six { 1 } else { 3 };
         let table = &self.machines[host as usize].sockets;
         match about.protocol {
             ipproto::ICMP | ipproto::ICMPV6 => {
@@ -254,18 +250,20 @@ impl Net {
                 }
             }
             ipproto::TCP if too_big => self.segment_too_big(host, icmp, about),
-            ipproto::UDP if too_big && table.udp.contains_key(&about.sport) => {
-                self.frag_needed(host, icmp, about);
-            }
-            ipproto::UDP if too_big => {}
             ipproto::UDP => {
+                if too_big && table.udp.contains_key(&about.sport) {
+                    self.frag_needed(host, icmp, about);
+                }
+                let table = &self.machines[host as usize].sockets;
                 if let Some(&sock) = table.udp.get(&about.sport)
                     && let Kind::Udp(u) = &mut self.sockets[sock].kind
                     && u.connected
-                    && unreachable
+                    && (unreachable || too_big)
                 {
+                    //= linux v6.12 net/ipv4/udp.c __udp4_lib_err; net/ipv6/udp.c __udp6_lib_err: EMSGSIZE
                     //= linux v6.12 net/ipv6/icmp.c icmpv6_err_convert: what is not fatal is not told
                     u.error = match (six, icmp.code) {
+                        _ if too_big => Some("Message too long"),
                         (false, 3) | (true, 4) => Some("Connection refused"),
                         (false, _) => Some("No route to host"),
                         (true, 1 | 5 | 6) => Some("Permission denied"),
@@ -288,7 +286,7 @@ impl Net {
         }
     }
 
-    /// The path of a packet of a socket here is narrower than was known (`ipv4_sk_update_pmtu`).
+    /// The path of a packet of a socket here is narrower than was known (`ipv4_sk_update_pmtu`). Of IPv6 the machine has taken note itself.
     fn frag_needed(&mut self, host: u32, icmp: Icmp, about: &Quoted) {
         let now = self.now();
         if let IpAddr::V4(dst) = about.dst {

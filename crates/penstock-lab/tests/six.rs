@@ -142,3 +142,22 @@ fn a_router_masquerades_ipv6() {
     assert!(outcome.record.warnings.is_empty(), "{:?}", outcome.record.warnings);
     assert!(outcome.record.flows[0].received_packets > 100, "{:?}", outcome.record.flows[0]);
 }
+
+/// Datagrams are cut where they are made once their socket's machine knows of the narrow path, and connections to one destination learn it together.
+#[test]
+fn a_path_is_learned_once_for_all() {
+    let narrow = format!("{FORWARD}; sysctl -w net.ipv4.ip_forward=1; ip link set eth1 mtu 1400");
+    let greedy = |n: u32| format!("[[flow]]\nname = \"g{n}\"\nfrom = \"a\"\nto = \"b\"\nload = \"greedy\"\n");
+    let steady =
+        "[[flow]]\nname = \"u\"\nfrom = \"a\"\nto = \"b\"\nload = { rate = \"500kbit\", size = 1472 }\n";
+    for flows in [steady.to_owned(), (0..8).map(greedy).collect()] {
+        let record = outcome(&parse(&(LINE.replace("@FORWARD", &narrow) + &flows))).record;
+        for flow in &record.flows {
+            assert!(flow.received_packets > 20, "{flow:?}");
+        }
+        // Nothing is lost at home: what goes is as short as the path wants.
+        let places: Vec<&str> = record.drops.iter().map(|d| d.reason.as_str()).collect();
+        let at_home = record.drops.iter().filter(|d| d.place == "ip_output").count();
+        assert_eq!(at_home, 0, "{places:?}");
+    }
+}

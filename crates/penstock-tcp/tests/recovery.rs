@@ -433,7 +433,7 @@ fn segments_too_long_for_the_path_go_again_in_pieces() {
     assert!(before.iter().all(|s| s.t.payload_len == 1448 && s.dropped));
     let now = p.now + Span::from_ms(10);
     p.now = now;
-    p.a().mtu_reduced(now, 1360);
+    assert!(p.a().mtu_reduced(now, 1360, true));
     p.settle();
     // Cut in two where it is, not joined with what follows: the window has room for ten.
     let again = p.again();
@@ -441,9 +441,22 @@ fn segments_too_long_for_the_path_go_again_in_pieces() {
     assert_eq!((again.len(), p.a().info().cwnd), (10, 10));
     assert!(again.iter().all(|s| s.at == now && s.t.payload_len <= 1348));
     // Said once more by the other routers' words about the same flight: nothing happens.
-    p.a().mtu_reduced(now, 1360);
+    assert!(!p.a().mtu_reduced(now, 1360, true));
     p.settle();
     assert_eq!(p.again().len(), 10);
     p.run_for(Span::from_secs(2));
     assert_eq!(p.b().info().bytes_received, 20_000);
+}
+
+#[test]
+fn a_path_that_another_connection_learned_is_kept_to() {
+    // tcp_current_mss: what is sent from now on is shorter; what is out stays out.
+    let mut p = Pair::new(&linux("reno"), &linux("reno")).open();
+    p.apps[A].to_write = 30_000;
+    p.settle();
+    let now = p.now;
+    assert!(!p.a().mtu_reduced(now, 1360, false));
+    p.run_for(Span::from_secs(2));
+    assert_eq!((p.again().len(), p.b().info().bytes_received), (0, 30_000));
+    assert!(p.data().iter().skip(10).all(|s| s.t.payload_len <= 1348));
 }

@@ -234,13 +234,18 @@ impl Net {
         let too_big = if six { icmp.ty == 2 } else { (icmp.ty, icmp.code) == (3, 4) };
         let unreachable = !too_big && icmp.ty == if six { 1 } else { 3 };
         let table = &self.machines[host as usize].sockets;
+        let has_socket = match about.protocol {
+            ipproto::ICMP | ipproto::ICMPV6 => table.pings.iter().any(|p| p.0 == about.sport),
+            ipproto::UDP => table.udp.contains_key(&about.sport),
+            _ => table.connections.contains_key(&(about.sport, about.dst, about.dport)),
+        };
+        if too_big && has_socket {
+            self.path_narrower(host, icmp, about);
+        }
+        let table = &self.machines[host as usize].sockets;
         match about.protocol {
             ipproto::ICMP | ipproto::ICMPV6 => {
                 let (seq, info) = (about.dport, icmp.info());
-                if too_big && table.pings.iter().any(|p| p.0 == about.sport) {
-                    self.frag_needed(host, icmp, about);
-                }
-                let table = &self.machines[host as usize].sockets;
                 for n in 0..table.pings.len() {
                     let (id, app, _) = self.machines[host as usize].sockets.pings[n];
                     if id == about.sport {
@@ -249,12 +254,7 @@ impl Net {
                     }
                 }
             }
-            ipproto::TCP if too_big => self.segment_too_big(host, icmp, about),
             ipproto::UDP => {
-                if too_big && table.udp.contains_key(&about.sport) {
-                    self.frag_needed(host, icmp, about);
-                }
-                let table = &self.machines[host as usize].sockets;
                 if let Some(&sock) = table.udp.get(&about.sport)
                     && let Kind::Udp(u) = &mut self.sockets[sock].kind
                     && u.connected
@@ -286,24 +286,26 @@ impl Net {
         }
     }
 
-    /// The path of a packet of a socket here is narrower than was known (`ipv4_sk_update_pmtu`). Of IPv6 the machine has taken note itself.
-    fn frag_needed(&mut self, host: u32, icmp: Icmp, about: &Quoted) {
+    /// The path of a packet of a socket here is narrower than was known (`ipv4_sk_update_pmtu`; of IPv6 the machine has taken note itself). The
+    /// connection whose segment it was sends again what was too long (`tcp_v4_mtu_reduced`, `tcp_v6_mtu_reduced`); others to the same
+    /// destination see it when they send next (`tcp_current_mss`).
+    fn path_narrower(&mut self, host: u32, icmp: Icmp, about: &Quoted) {
         let now = self.now();
+        let machine = &mut self.machines[host as usize];
         if let IpAddr::V4(dst) = about.dst {
-            self.machines[host as usize].host.frag_needed(dst, u32::from(icmp.seq), now);
+            machine.host.frag_needed(dst, u32::from(icmp.seq), now);
         }
-    }
-    /// The same of a connection's segment: it goes on with shorter ones (`tcp_v4_mtu_reduced`, `tcp_v6_mtu_reduced`).
-    fn segment_too_big(&mut self, host: u32, icmp: Icmp, about: &Quoted) {
-        let key = (about.sport, about.dst, about.dport);
-        let Some(&sock) = self.machines[host as usize].sockets.connections.get(&key) else { return };
-        self.frag_needed(host, icmp, about);
-        let now = self.now();
-        let Some(mtu) = self.machines[host as usize].host.mtu_to(about.dst, now) else { return };
-        let headers = if about.dst.is_ipv6() { 60 } else { 40 };
-        if let Kind::Tcp(t) = &mut self.sockets[sock].kind {
-            t.end.mtu_reduced(now, mtu.saturating_sub(headers));
-            self.pump(sock);
+        let Some(mtu) = machine.host.mtu_to(about.dst, now) else { return };
+        let mss = mtu.saturating_sub(if about.dst.is_ipv6() { 60 } else { 40 });
+        let own = (about.protocol == ipproto::TCP).then_some((about.sport, about.dst, about.dport));
+        let all = machine.sockets.connections.iter().filter(|(key, _)| key.1 == about.dst);
+        let all: Vec<(u32, bool)> = all.map(|(key, sock)| (*sock, Some(*key) == own)).collect();
+        for (sock, own) in all {
+            if let Kind::Tcp(t) = &mut self.sockets[sock].kind
+                && t.end.mtu_reduced(now, mss, own)
+            {
+                self.pump(sock);
+            }
         }
     }
 

@@ -92,6 +92,7 @@ impl Net {
         seq: u64,
     ) -> Result<bool, &'static str> {
         let now = self.now();
+        let whole = self.goes_whole(self.sockets[sock].host, to.0, len, now);
         let s = &mut self.sockets[sock];
         let kernel = self.machines[s.host as usize].kernel;
         let Kind::Udp(u) = &mut s.kind else { return Err("Bad file descriptor") };
@@ -129,7 +130,7 @@ impl Net {
             sender,
             ..Skb::new(
                 frame,
-                network(s.local.0, to.0, s.opts.tos, ipproto::UDP, len + 28 <= 1500),
+                network(s.local.0, to.0, s.opts.tos, ipproto::UDP, whole),
                 L4::Udp(Udp { sport: s.local.1, dport: to.1 }),
             )
         });
@@ -147,6 +148,16 @@ impl Net {
             Ok(()) => Ok(true),
             Err(error) => Err(error.strerror()),
         }
+    }
+    /// Whether a datagram of IPv4 is not to be cut: what is longer than the way takes is cut here (`IP_PMTUDISC_WANT`).
+    //= linux v6.12 net/ipv4/ip_output.c __ip_make_skb
+    fn goes_whole(&mut self, host: u32, to: IpAddr, len: u32, now: Time) -> bool {
+        // No way is narrower (`net.ipv4.route.min_pmtu`).
+        const ANY_WAY: u32 = 552;
+        let longest = len.saturating_add(28);
+        to.is_ipv6()
+            || longest <= ANY_WAY
+            || self.machines[host as usize].host.mtu_to(to, now).is_none_or(|mtu| longest <= mtu)
     }
     /// Closes a UDP socket.
     pub(crate) fn udp_close(&mut self, sock: u32) {

@@ -261,22 +261,28 @@ impl Endpoint {
         }
     }
 
-    /// The way takes shorter packets from now on, as a router has said: `mss` is the new MTU without the headers of IP and TCP, bytes. What is
-    /// out and longer counts as lost, goes again in pieces, and the window stays. Nothing where segments are as short already.
+    /// The way takes shorter packets from now on: `mss` is the new MTU without the headers of IP and TCP, bytes. Where a router has said so of
+    /// a segment of this connection (`told`), what is out and longer counts as lost, goes again in pieces, and the window stays. Whether there is
+    /// something to send for it; nothing changes where segments are as short already.
     //= linux v6.12 net/ipv4/tcp_ipv4.c tcp_v4_mtu_reduced; tcp_output.c tcp_sync_mss; tcp_input.c tcp_simple_retransmit
-    pub fn mtu_reduced(&mut self, now: Time, mss: u32) {
-        if matches!(self.state, State::SynSent | State::SynReceived) {
-            return;
+    pub fn mtu_reduced(&mut self, now: Time, mss: u32, told: bool) -> bool {
+        if self.state == State::SynSent {
+            // What a SYN announces, and what is agreed on, is no more than that (dst_metric_advmss).
+            self.cfg.mss = self.cfg.mss.min(mss.clamp(88, 65_535) as u16);
+            return false;
         }
         self.touch(now);
         self.set_path_mss(mss);
         let options = if self.tx.stamps.ok() { 12 } else { 0 };
         let mss = mss.min(u32::from(self.mss)).max(LEAST_MSS).saturating_sub(options).max(1);
         if mss >= self.tx.space.mss() {
-            return;
+            return false;
         }
         self.tx.space.set_mss(mss);
         self.push.mss = 0;
+        if !told || self.state == State::SynReceived {
+            return false;
+        }
         for i in 0..self.tx.q.packets_out() as usize {
             if self.tx.q.at(i).payload() > mss {
                 self.tx.q.mark_lost(i);
@@ -287,6 +293,7 @@ impl Endpoint {
             self.tx.todo.rexmit = true;
         }
         self.tx.todo.push = true;
+        true
     }
 
     /// Turns Nagle's algorithm off or on (`TCP_NODELAY`).

@@ -121,7 +121,7 @@ pub(crate) fn explore(script: &Script, settings: &Settings) -> Explored {
             let mut there = watch::run(&forced, settings);
             runs += 1;
             there.forced = true;
-            // A divisor that nobody has given is no mistake.
+            // The divisor is an argument that is unknown here: that is not the script's mistake.
             there.stopped = there.stopped.filter(|why| !why.contains(BY_NOTHING));
             there.stderr =
                 there.stderr.lines().filter(|l| !l.contains(BY_NOTHING)).map(|l| format!("{l}\n")).collect();

@@ -125,7 +125,7 @@ fn small(facts: &Facts, found: &mut Found) {
 
 fn below_packet(facts: &Facts, found: &mut Found) {
     let all: Vec<Bucket> = buckets(facts).into_iter().filter(|b| b.bytes < b.frame).collect();
-    // A class's two buckets are one finding with one fix: mended one by one, each would leave the other.
+    // Both buckets of a class are one finding with one fix: a fix for one alone would leave the other too small.
     for of in all.chunk_by(|a, b| a.at == b.at && a.name == b.name) {
         let Some(first) = of.first() else { continue };
         let mut step = facts.steps[first.at].clone();

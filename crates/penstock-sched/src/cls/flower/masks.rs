@@ -243,7 +243,7 @@ impl Dissected<'_> {
             "cvlan_prio" => skb.rare().within.as_ref().map_or(0, |t| u128::from(t.tci >> 13)),
             "cvlan_tpid" => skb.rare().within.as_ref().map_or(0, |_| skb.protocol().into()),
             "cvlan_ethtype" => skb.rare().within.as_ref().map_or(0, |t| ethertype(&t.l3).into()),
-            // FLOW_DISSECTOR_KEY_PPPOE; zeros where there is no session.
+            // FLOW_DISSECTOR_KEY_PPPOE: all are 0 where there is no session.
             "pppoe_type" => skb.pppoe().map_or(0, |_| ETH_P_PPP_SES.into()),
             "pppoe_sid" => skb.pppoe().map_or(0, |(sid, _)| sid.into()),
             "ppp_proto" => skb.pppoe().map_or(0, |(_, proto)| proto.into()),

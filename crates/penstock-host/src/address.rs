@@ -139,6 +139,8 @@ impl Host {
             // Of slaves of a bond no addresses of IPv6 are made (IFF_NO_ADDRCONF).
             if self.bond_of(ifindex).is_none() {
                 self.six_up(ifindex);
+                self.six_forgets_mtu(ifindex);
+                self.ask_routers(ifindex, now);
             }
             self.bond_follows(ifindex, now);
             self.bridge_follows(ifindex, now);
@@ -291,7 +293,7 @@ impl Host {
         self.macvlan_mtus_follow(ifindex, now);
         //= linux v6.12 net/ipv4/fib_semantics.c fib_nhc_update_mtu: what was the device's own limit is another's now
         self.paths.forget(|known| known == before);
-        self.six_mtu_changed(ifindex, before);
+        self.six_mtu_changed(ifindex, before, now);
         Ok(())
     }
     /// Sets a device's txqueuelen, packets.

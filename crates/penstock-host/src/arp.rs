@@ -5,7 +5,7 @@
 //! Differs: no proxy ARP.
 
 use crate::device::NOARP;
-use crate::neigh::{Nud, UCAST_PROBES};
+use crate::neigh::{Nud, Parm};
 use crate::route::RouteKind;
 use crate::{Host, HostCx, timer};
 use penstock_model::Kernel;
@@ -36,7 +36,8 @@ impl Host {
             2 => None,
             _ => own,
         };
-        let tha = if n.probes < UCAST_PROBES { Some(n.mac) } else { None };
+        let ucast = self.neigh.parm(false, ifindex, Parm::Ucast);
+        let tha = (i64::from(self.neigh.at(at).probes) < ucast).then(|| self.neigh.at(at).mac);
         let device = &self.devices[ifindex];
         let spa = own.or_else(|| device.address_towards(target)).unwrap_or(Ipv4Addr::UNSPECIFIED);
         let arp = Arp { op: 1, sha: device.mac, spa, tha: tha.unwrap_or([0; 6]), tpa: target };

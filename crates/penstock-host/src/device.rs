@@ -363,6 +363,11 @@ impl NetDevice {
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.altnames.iter().any(|n| n == name)
     }
+    /// The largest packet of IPv6 that is sent, bytes: what a router or a setting says of the link, else its MTU.
+    #[inline]
+    pub(crate) fn mtu6(&self) -> u32 {
+        if self.six.conf.mtu > 0 { self.six.conf.mtu } else { self.mtu }
+    }
     /// Whether a link-local address follows from its hardware address (`addrconf_dev_config`): that of Ethernet.
     pub(crate) fn has_eui(&self) -> bool {
         !self.loopback && self.flags & NOARP == 0 && self.class.kind != "vrf"

@@ -180,6 +180,8 @@ pub(crate) enum Timer {
     Expiry6,
     /// Routes of IPv6 that have expired are cleared away.
     Gc6,
+    /// A device asks for routers of IPv6.
+    Routers(u32),
     /// A `pppd` has something to do, by its number.
     Ppp(u32),
 }

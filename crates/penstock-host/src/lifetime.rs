@@ -19,20 +19,23 @@ pub struct Lifetime {
     pub(crate) since: i64,
     /// No new connection is to use it (`IFA_F_DEPRECATED`).
     pub(crate) deprecated: bool,
+    /// It was not made for some time (`IFA_F_PERMANENT`).
+    pub(crate) permanent: bool,
 }
 
 impl Lifetime {
     /// It stays.
-    pub const FOREVER: Lifetime = Lifetime { seconds: (INFINITE, INFINITE), since: 0, deprecated: false };
+    pub const FOREVER: Lifetime =
+        Lifetime { seconds: (INFINITE, INFINITE), since: 0, deprecated: false, permanent: true };
 
     /// From the tick `since` on.
     pub(crate) fn new(seconds: Option<(u32, u32)>, since: i64) -> Lifetime {
         let seconds = seconds.unwrap_or((INFINITE, INFINITE));
-        Lifetime { seconds, since, deprecated: seconds.1 == 0 }
+        Lifetime { seconds, since, deprecated: seconds.1 == 0, permanent: seconds.0 == INFINITE }
     }
-    /// Whether it is valid forever (`IFA_F_PERMANENT`).
+    /// Whether it was made to stay (`IFA_F_PERMANENT`): not as a router said, whatever that may be.
     pub(crate) fn is_permanent(self) -> bool {
-        self.seconds.0 == INFINITE
+        self.permanent
     }
     /// The tick it ends at, of one that does.
     pub(crate) fn end(self, hz: u32) -> i64 {

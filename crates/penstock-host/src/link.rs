@@ -409,6 +409,7 @@ impl Host {
         self.fib.remove(|r| r.uses(ifindex));
         self.six_down(ifindex);
         self.neigh_flush(ifindex);
+        self.neigh.forget_parms(ifindex);
         self.unbind_tunnel(ifindex);
         self.unbind_wireguard(ifindex);
         let device = self.devices.remove(ifindex);

@@ -2,6 +2,10 @@
 //!
 //! Follows: linux v2.6.35 and v6.12 `net/core/neighbour.c`; what they do with frames is in `nud`.
 
+mod parms;
+
+pub(crate) use parms::{Parm, split};
+
 use crate::timer;
 use penstock_model::{Kernel, Rng, Time};
 use penstock_packet::Packet;
@@ -61,17 +65,6 @@ impl Nud {
     }
 }
 
-/// Requests by unicast before those by broadcast (`ucast_solicit`, 3).
-pub(crate) const UCAST_PROBES: u32 = 3;
-/// Requests in all: `ucast_solicit` 3 and `mcast_solicit` 3.
-pub(crate) const MAX_PROBES: u32 = 6;
-/// Span between two requests, s (`retrans_time`).
-pub(crate) const RETRANS_S: i64 = 1;
-/// Span a stale entry is used before it is probed, s (`delay_first_probe_time`).
-pub(crate) const DELAY_PROBE_S: i64 = 5;
-/// Mean life of a confirmation, s (`base_reachable_time`).
-pub(crate) const BASE_REACHABLE_S: i64 = 30;
-
 /// A neighbour.
 #[derive(Debug)]
 #[repr(C)]
@@ -94,6 +87,12 @@ pub struct Neigh {
     pub(crate) timer: Option<Time>,
     pub(crate) queue: VecDeque<Packet>,
     pub(crate) queue_bytes: u32,
+    /// It says that it is a router (`NTF_ROUTER`).
+    pub(crate) router: bool,
+    /// A routing program knows it (`NTF_EXT_LEARNED`).
+    pub(crate) extern_learn: bool,
+    /// It is to stay known (`NTF_MANAGED`).
+    pub(crate) managed: bool,
 }
 
 /// The table. An entry keeps its place until it is deleted by hand.
@@ -106,30 +105,34 @@ pub struct NeighTable {
     /// Those of ARP before those of neighbour discovery.
     index: BTreeMap<(bool, u32, IpAddr), u32>,
     rng: Rng,
-    /// Ticks a confirmation lasts; drawn anew every 300 s.
+    /// Ticks a confirmation lasts where nothing was set; drawn anew every 300 s.
     reachable: i64,
     drawn: i64,
+    /// What was set, by whether it is of IPv6 and by device; 0 is `default`.
+    set: BTreeMap<(bool, u32, Parm), i64>,
+    /// Ticks a confirmation lasts on a device, where something was set.
+    own_reachable: BTreeMap<(bool, u32), i64>,
 }
 
 impl NeighTable {
     pub(crate) fn new(kernel: Kernel, rng: Rng) -> NeighTable {
-        let mut table =
-            NeighTable { kernel, entries: Vec::new(), index: BTreeMap::new(), rng, reachable: 0, drawn: 0 };
+        let mut table = NeighTable {
+            kernel,
+            entries: Vec::new(),
+            index: BTreeMap::new(),
+            rng,
+            reachable: 0,
+            drawn: 0,
+            set: BTreeMap::new(),
+            own_reachable: BTreeMap::new(),
+        };
         table.draw_reachable();
         table
     }
     /// `neigh_rand_reach_time`: between half and three halves of the base.
     fn draw_reachable(&mut self) {
-        let base = BASE_REACHABLE_S * i64::from(self.kernel.hz());
+        let base = 30 * i64::from(self.kernel.hz());
         self.reachable = i64::from(self.rng.below(base as u32)) + base / 2;
-    }
-    pub(crate) fn reachable_time(&mut self, now: Time) -> i64 {
-        let tick = timer::jiffies(self.kernel, now);
-        if tick - self.drawn > 300 * i64::from(self.kernel.hz()) {
-            self.drawn = tick;
-            self.draw_reachable();
-        }
-        self.reachable
     }
     /// All entries that anything is known of, by device and address.
     pub fn iter(&self) -> impl Iterator<Item = &Neigh> {
@@ -150,12 +153,15 @@ impl NeighTable {
             mac: [0; 6],
             state: Nud::None,
             probes: 0,
-            confirmed: tick - 2 * BASE_REACHABLE_S * i64::from(self.kernel.hz()),
+            confirmed: tick - 2 * self.ticks(addr.is_ipv6(), ifindex, Parm::Reachable),
             used: tick,
             updated: tick,
             timer: None,
             queue: VecDeque::new(),
             queue_bytes: 0,
+            router: false,
+            extern_learn: false,
+            managed: false,
         });
         self.index.insert((addr.is_ipv6(), ifindex, addr), at);
         at

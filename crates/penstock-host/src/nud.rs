@@ -5,7 +5,7 @@
 //! Differs: entries are never collected.
 
 use crate::device::NOARP;
-use crate::neigh::{DELAY_PROBE_S, MAX_PROBES, Nud, RETRANS_S, UCAST_PROBES};
+use crate::neigh::{Nud, Parm};
 use crate::route::{Key, RouteKind};
 use crate::six::icmp;
 use crate::{Effect, Host, HostCx, Timer, timer};
@@ -60,27 +60,45 @@ impl Host {
         cx: &mut HostCx<'_>,
     ) -> (bool, Option<Packet>) {
         let now_tick = timer::jiffies(self.kernel, cx.now);
-        let hz = i64::from(self.kernel.hz());
-        self.neigh.at_mut(at).used = now_tick;
+        let n = self.neigh.at_mut(at);
+        n.used = now_tick;
+        let (six, ifindex) = (n.addr.is_ipv6(), n.ifindex);
         let mut solicit = false;
         match self.neigh.at(at).state {
             Nud::None | Nud::Failed => {
+                let of = |which| self.neigh.parm(six, ifindex, which);
+                let (ucast, mcast) = (of(Parm::Ucast) as u32, of(Parm::Mcast));
+                let retrans = self.neigh.ticks(six, ifindex, Parm::Retrans);
                 let n = self.neigh.at_mut(at);
-                n.probes = UCAST_PROBES;
+                if mcast == 0 {
+                    //= linux v6.12 net/core/neighbour.c __neigh_event_send: nobody is to be asked
+                    (n.state, n.updated) = (Nud::Failed, now_tick);
+                    if let Some(packet) = packet {
+                        cx.out.push(Effect::Dropped {
+                            packet,
+                            ifindex: oif,
+                            place: "arp",
+                            reason: "neigh-failed",
+                        });
+                    }
+                    return (false, None);
+                }
+                n.probes = ucast;
                 n.state = Nud::Incomplete;
                 n.updated = now_tick;
                 let expires = match self.kernel {
                     Kernel::V2_6_35 => now_tick + 1,
-                    Kernel::V6_12 | Kernel::V7_2 => now_tick + RETRANS_S * hz,
+                    Kernel::V6_12 | Kernel::V7_2 => now_tick + retrans.max(i64::from(self.kernel.hz()) / 100),
                 };
                 self.neigh_timer(at, Some(timer::fires(self.kernel, cx.now, expires)));
                 solicit = self.kernel != Kernel::V2_6_35;
             }
             Nud::Stale => {
+                let delay = self.neigh.ticks(six, ifindex, Parm::Delay);
                 let n = self.neigh.at_mut(at);
                 n.state = Nud::Delay;
                 n.updated = now_tick;
-                let fires = timer::fires(self.kernel, cx.now, now_tick + DELAY_PROBE_S * hz);
+                let fires = timer::fires(self.kernel, cx.now, now_tick + delay);
                 self.neigh_timer(at, Some(fires));
             }
             _ => {}
@@ -135,25 +153,32 @@ impl Host {
         let kernel = self.kernel;
         let hz = i64::from(kernel.hz());
         let tick = timer::jiffies(kernel, cx.now);
-        let reachable = self.neigh.reachable_time(cx.now);
+        let n = self.neigh.at(at);
+        let (six, ifindex) = (n.addr.is_ipv6(), n.ifindex);
+        let reachable = self.neigh.reachable_time(six, ifindex, cx.now);
+        let of = |which| self.neigh.ticks(six, ifindex, which);
+        let (retrans, delay) = (of(Parm::Retrans), of(Parm::Delay));
+        let of = |which| self.neigh.parm(six, ifindex, which) as u32;
+        // neigh_max_probes: a neighbour once known is given up after the unicast requests.
+        let (ucast, mcast, again) = (of(Parm::Ucast), of(Parm::Mcast), of(Parm::McastAgain));
         let n = self.neigh.at_mut(at);
         n.timer = None;
         if !n.state.in_timer() {
             return;
         }
-        let mut next = tick + RETRANS_S * hz;
+        let mut next = tick + retrans;
         match n.state {
             Nud::Reachable if tick <= n.confirmed + reachable => next = n.confirmed + reachable,
-            Nud::Reachable if tick <= n.used + DELAY_PROBE_S * hz => {
+            Nud::Reachable if tick <= n.used + delay => {
                 n.state = Nud::Delay;
                 n.updated = tick;
-                next = tick + DELAY_PROBE_S * hz;
+                next = tick + delay;
             }
             Nud::Reachable => {
                 n.state = Nud::Stale;
                 n.updated = tick;
             }
-            Nud::Delay if tick <= n.confirmed + DELAY_PROBE_S * hz => {
+            Nud::Delay if tick <= n.confirmed + delay => {
                 n.state = Nud::Reachable;
                 n.updated = tick;
                 next = n.confirmed + reachable;
@@ -166,8 +191,7 @@ impl Host {
             _ => {}
         }
         let asking = matches!(n.state, Nud::Incomplete | Nud::Probe);
-        // neigh_max_probes: a neighbour once known is given up after the unicast requests (and mcast_resolicit, 0).
-        let max = if n.state == Nud::Probe { UCAST_PROBES } else { MAX_PROBES };
+        let max = ucast + if n.state == Nud::Probe { again } else { mcast };
         if asking && n.probes >= max {
             n.state = Nud::Failed;
             n.updated = tick;
@@ -215,9 +239,11 @@ impl Host {
         overrides: bool,
         cx: &mut HostCx<'_>,
     ) {
-        let hz = i64::from(self.kernel.hz());
         let tick = timer::jiffies(self.kernel, cx.now);
-        let reachable = self.neigh.reachable_time(cx.now);
+        let n = self.neigh.at(at);
+        let (six, ifindex) = (n.addr.is_ipv6(), n.ifindex);
+        let reachable = self.neigh.reachable_time(six, ifindex, cx.now);
+        let base = self.neigh.ticks(six, ifindex, Parm::Reachable);
         let kernel = self.kernel;
         let n = self.neigh.at_mut(at);
         let old = n.state;
@@ -246,14 +272,13 @@ impl Host {
         if other {
             n.mac = mac;
             if !new.is_connected() {
-                n.confirmed = tick - 2 * crate::neigh::BASE_REACHABLE_S * hz;
+                n.confirmed = tick - 2 * base;
             }
         }
         if new == old {
             return;
         }
         n.state = new;
-        let ifindex = n.ifindex;
         if old == Nud::Failed && n.addr.is_ipv6() {
             self.six.fib.invalidate();
         }

@@ -387,6 +387,7 @@ impl Host {
                 Timer::Fragments(id) => self.fragments_expired(id, cx),
                 Timer::Fragments6(by, id) => self.fragments6_expired(by, id, cx),
                 Timer::Bond(ifindex) => self.bond_timer_fired(ifindex, cx),
+                Timer::Routers(ifindex) => self.router_timer_fired(ifindex, cx),
                 Timer::Ppp(pid) => self.ppp_timer_fired(pid, cx),
                 Timer::WireGuard(ifindex) => self.wireguard_timer_fired(ifindex, cx),
                 Timer::Cardless(ifindex) => self.run_cardless(ifindex, cx),

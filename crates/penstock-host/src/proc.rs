@@ -164,7 +164,7 @@ impl Host {
     pub fn write_file(&mut self, path: &str, text: &str, now: Time) -> Result<(), Refusal> {
         if let Some(key) = sysctl::key_of_path(path) {
             return match self.setting(&key) {
-                Some(_) => self.set_setting(&key, text),
+                Some(_) => self.set_setting(&key, text, now),
                 None => Err(NOT_FOUND),
             };
         }

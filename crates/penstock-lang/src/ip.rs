@@ -7,6 +7,7 @@
 
 mod addr;
 mod bridge;
+mod iptoken;
 mod link;
 mod neigh;
 mod route;
@@ -22,6 +23,7 @@ mod words;
 
 pub use addr::AddrSpec;
 pub use bridge::{Bridge, FdbChange, FdbFilter, VlanChange, bridge};
+pub use iptoken::{TokenSet, tokens};
 pub use link::{LinkData, LinkRequest, LinkVerb};
 pub use neigh::{NeighFilter, NeighSpec, NeighVerb, NetnsCommand, STATES};
 pub use route::{NextHopSpec, RouteFilter, RouteQuestion, RouteSpec, RouteVerb};
@@ -195,6 +197,10 @@ pub enum Command {
     Tun(Box<TunRequest>),
     /// `ip tuntap show`.
     TunShow(Form),
+    /// `ip token set`.
+    Token(TokenSet),
+    /// `ip token list`, of one device or of all.
+    TokenShow(Option<String>, Form),
     /// `ip vrf show [NAME]`.
     VrfShow(Option<String>, Form),
     /// `ip vrf exec NAME PROGRAM …`: the name, and which word is the program's name.
@@ -359,6 +365,8 @@ pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
         w.tunnel(form)
     } else if is("tuntap") || is("tap") {
         w.tuntap(form)
+    } else if is("token") && kernel != Kernel::V2_6_35 {
+        w.token(form)
     } else if is("netns") {
         w.netns(all, form)
     } else if is("tcpmetrics") || is("tcp_metrics") {
@@ -372,18 +380,17 @@ pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
         if let Some((name, instead)) = ELSEWHERE.iter().find(|e| is(e.0)) {
             return w.fail(exit, format!("ip {name}: not simulated"), instead);
         }
-        let help = "address, link, neigh, netns, route, rule, tunnel, tuntap, vrf";
+        let help = "address, link, neigh, netns, route, rule, token, tunnel, tuntap, vrf";
         w.fail(exit, format!("Object \"{object}\" is unknown, try \"ip help\"."), help)
     }
 }
 
 /// Objects of iproute2 that are not here, with what to do instead.
-pub const ELSEWHERE: [(&str, &str); 19] = [
+pub const ELSEWHERE: [(&str, &str); 18] = [
     ("addrlabel", "a source address can be said in the route: ip route add … src ADDR"),
     ("maddress", "no host here joins groups: leave it out"),
     ("ntable", "sysctl net.ipv4.neigh shows the tables of neighbours"),
     ("ntbl", "sysctl net.ipv4.neigh shows the tables of neighbours"),
-    ("token", "write the address of IPv6 whole: ip -6 addr add"),
     ("monitor", "ip addr, ip route and ip neigh show what there is"),
     ("xfrm", "IPsec is not simulated: a tunnel (ip link add … type ipip) has an overhead too"),
     ("mroute", "no packet here goes to a group: leave it out"),

@@ -23,6 +23,10 @@ impl Skb {
         {
             quote(about, (self.len as usize).saturating_sub(transport + 8), out);
         }
+        if let (Some(message), None, true) = (&self.rare().message, &self.rare().carried, self.is_noted()) {
+            out.truncate(start + transport + 8);
+            out.extend_from_slice(message);
+        }
         if let Some(carried) = self.rare().carried.as_deref().filter(|_| self.is_noted()) {
             let behind = transport + if matches!(l4, L4::Udp(_)) { 8 } else { 0 };
             tunnelled(carried, behind, &mut out[start..]);

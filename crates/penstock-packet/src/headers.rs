@@ -193,13 +193,15 @@ pub struct Udp {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Icmp {
     /// Type. Of ICMP: 0 echo reply, 3 unreachable, 8 echo request, 11 time exceeded. Of ICMPv6: 1 unreachable, 2 packet too big, 3 time exceeded,
-    /// 128 echo request, 129 echo reply, 135 neighbour solicitation, 136 neighbour advertisement.
+    /// 128 echo request, 129 echo reply, 133 router solicitation, 134 router advertisement, 135 neighbour solicitation, 136 neighbour advertisement.
     pub ty: u8,
     /// Code.
     pub code: u8,
-    /// Identifier of an echo; 0 in errors. Upper half of the MTU in "packet too big", of the flags in a neighbour advertisement.
+    /// Identifier of an echo; 0 in errors. Upper half of the MTU in "packet too big", of the flags in a neighbour advertisement; hop limit and flags in
+    /// a router's.
     pub id: u16,
-    /// Sequence number of an echo. In "fragmentation needed" the next hop's MTU, in "packet too big" its lower half.
+    /// Sequence number of an echo. In "fragmentation needed" the next hop's MTU, in "packet too big" its lower half, in a router's advertisement its
+    /// lifetime, seconds.
     pub seq: u16,
     /// What stands behind these 8 bytes.
     pub body: IcmpBody,
@@ -208,7 +210,7 @@ pub struct Icmp {
 /// What an ICMP message holds behind its first 8 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IcmpBody {
-    /// Data of an echo, or what is not read.
+    /// Data of an echo, a router's message ([`Rare::message`](crate::Rare::message)), or what is not read.
     Data,
     /// In errors: the packet spoken of.
     About(Quoted),

@@ -38,6 +38,12 @@ pub(crate) fn write(skb: &Skb, out: &mut [u8; HEADER_MAX]) -> usize {
     let rare = skb.rare();
     let behind = (&rare.within, &rare.wrapped);
     network(&mut w, (&skb.l3, &skb.l4), behind, skb.network_len(), rare.carried.as_deref());
+    if skb.is_noted()
+        && rare.carried.is_none()
+        && let Some(message) = rare.message.as_deref()
+    {
+        w.bytes(message);
+    }
     w.at
 }
 
@@ -254,6 +260,9 @@ pub(crate) fn read_back(skb: &mut Skb, bytes: &[u8]) {
         return;
     }
     let end = read_network(&mut skb.l3, &mut skb.l4, bytes, 14);
+    if skb.is_noted() && skb.rare().message.is_some() {
+        read_message(skb, bytes, end);
+    }
     if skb.rare().carried.is_some()
         && let Some(carried) = skb.rare_mut().carried.as_deref_mut()
     {
@@ -351,6 +360,18 @@ fn read_network(l3: &mut L3, l4: &mut L4, bytes: &[u8], at: usize) -> usize {
             l4_at + 8
         }
         L4::None => l4_at,
+    }
+}
+
+/// What stands behind an ICMPv6 header at `at`, as far as there was room for it.
+fn read_message(skb: &mut Skb, bytes: &[u8], at: usize) {
+    let Some(message) = &mut skb.rare_mut().message else { return };
+    let read = bytes.get(at..).unwrap_or_default();
+    let len = read.len().min(message.len());
+    if message[..len] != read[..len] {
+        let mut changed = message.to_vec();
+        changed[..len].copy_from_slice(&read[..len]);
+        *message = changed.into();
     }
 }
 

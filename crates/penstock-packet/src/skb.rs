@@ -195,6 +195,8 @@ pub struct Rare {
     pub came_in: Vec<u16>,
     /// Of a first fragment: how long the whole is behind the network header, as the header of UDP gives it and ICMPv6's checksum has it.
     pub datagram: Option<u16>,
+    /// What stands behind the first 8 bytes of a router's advertisement, or of a question for one (RFC 4861 sections 4.1 and 4.2).
+    pub message: Option<Arc<[u8]>>,
     /// Its hashes in sfb's two sets of bins; 0 where it is not counted.
     pub sfb: [u32; 2],
     /// What kind of time its time of departure is; `None`: none, or TCP's pacing.
@@ -247,6 +249,7 @@ impl Rare {
         next_hop: None,
         came_in: Vec::new(),
         datagram: None,
+        message: None,
         sfb: [0; 2],
         txtime: None,
         gso: None,
@@ -507,7 +510,7 @@ impl Skb {
         if let Some(carried) = &mut carried {
             carried.hashed = false;
         }
-        let wrapped = rare.wrapped.take();
+        let (wrapped, message) = (rare.wrapped.take(), rare.message.take());
         if rare.kept_mark != 0 {
             self.mark = rare.kept_mark;
         }
@@ -516,8 +519,9 @@ impl Skb {
             || wrapped.is_some()
             || datagram.is_some()
             || gso.is_some()
+            || message.is_some()
             || carried.is_some();
-        *rare = Rare { vlan, within, wrapped, datagram, gso, carried, ..Rare::NONE };
+        *rare = Rare { vlan, within, wrapped, datagram, message, gso, carried, ..Rare::NONE };
     }
 
     /// The ethertype.

@@ -121,7 +121,7 @@ pub static PROGRAMS: &[Program] = &[
     program("rmmod", Network, "takes a module out of the kernel", |h, c| h.rmmod(c.line, c.now)),
     program("route", Network, "the routes, as net-tools show them", |h, c| h.route_tool(c.line, c.now)),
     program("sync", Machine, "nothing, successfully", |_, _| Output::default()),
-    program("sysctl", Network, "settings of the kernel", |h, c| h.sysctl(c.line, c.files)),
+    program("sysctl", Network, "settings of the kernel", |h, c| h.sysctl(c.line, c.files, c.now)),
     program("tc", Network, "qdiscs, classes, filters, actions", |h, c| h.tc_in_space(c.line, c.files, c.now)),
     program("tee", Machine, "writes files of /proc and /sys", |h, c| h.tee(c.line, c.files, c.now)),
     program("true", Machine, "nothing, successfully", |_, _| Output::default()),

@@ -11,7 +11,7 @@ mod more;
 use self::keys::{CONF, CONF6, Follows, KEYS};
 use super::{Files, Ran};
 use crate::netfilter::conntrack;
-use crate::{Host, Output};
+use crate::{Host, NetDevice, Output, neigh, six};
 use penstock_lang::sysctl::{self, Request};
 use penstock_lang::token::Line;
 use penstock_model::{Kernel, Time};
@@ -100,18 +100,18 @@ impl Host {
                     let own = self.devices.iter().find(|d| d.name == name).and_then(|d| d.forwarding);
                     return flag(own.unwrap_or(self.sysctl.ip_forward));
                 }
-                if let Some(name) = key.strip_prefix("net.ipv6.conf.").and_then(|k| k.strip_suffix(".mtu"))
-                    && let (false, Some(device)) =
-                        (self.sysctl.kept.contains_key(key), self.devices.iter().find(|d| d.name == name))
-                {
-                    return Some(device.mtu.to_string());
-                }
-                if let Some(number) = self.setting6(key) {
+                if let Some(number) = self.setting6(key).or_else(|| self.neigh_setting(key)) {
                     return Some(number.to_string());
                 }
                 Some(self.sysctl.kept.get(key).cloned().unwrap_or_else(|| begins.to_owned()))
             }
         }
+    }
+    /// Of `net.ipv4.neigh` and `net.ipv6.neigh`, those that something follows from.
+    fn neigh_setting(&self, key: &str) -> Option<i64> {
+        let (six, name, of) = neigh::split(key)?;
+        let ifindex = if name == "default" { 0 } else { self.ifindex(name)? };
+        self.neigh.setting(six, ifindex, of)
     }
     /// What a key that is kept as text begins with; `None` for a key there is not.
     fn begins(&self, key: &str) -> Option<&'static str> {
@@ -124,7 +124,11 @@ impl Host {
         for (folder, own, more) in folders {
             if let Some((name, attribute)) = key.strip_prefix(folder).and_then(|rest| rest.rsplit_once('.')) {
                 let all = name == "all" && folder.ends_with("conf.");
-                let known = all || name == "default" || self.devices.iter().any(|d| d.name == name);
+                // Where IPv6 has left a device, its settings have too.
+                let there = |d: &NetDevice| {
+                    d.name == name && (d.mtu >= six::MIN_MTU || !folder.starts_with("net.ipv6"))
+                };
+                let known = all || name == "default" || self.devices.iter().any(there);
                 return own.iter().chain(more).find(|c| known && c.0 == attribute).map(|c| c.1);
             }
         }
@@ -145,7 +149,7 @@ impl Host {
         own.or_else(|| more::elsewhere(key))
     }
 
-    pub(crate) fn set_setting(&mut self, key: &str, value: &str) -> Result<(), Refusal> {
+    pub(crate) fn set_setting(&mut self, key: &str, value: &str, now: Time) -> Result<(), Refusal> {
         let value = value.trim();
         let number = || value.split_whitespace().next().and_then(|v| v.parse::<i64>().ok()).ok_or(INVALID);
         match key {
@@ -232,7 +236,12 @@ impl Host {
                 if key == "net.ipv4.ip_local_port_range" && !ports(&numbers) {
                     return Err(INVALID);
                 }
-                self.set_setting6(key, numbers[0])?;
+                self.set_setting6(key, numbers[0], now)?;
+                if let Some((six, name, of)) = neigh::split(key) {
+                    let ifindex = self.ifindex(name).unwrap_or(0);
+                    let hz = self.hz;
+                    return self.neigh.set_setting(six, ifindex, of, numbers[0], hz).ok_or(INVALID);
+                }
                 if let Some(name) =
                     key.strip_prefix("net.ipv4.conf.").and_then(|k| k.strip_suffix(".rp_filter"))
                 {
@@ -277,7 +286,7 @@ impl Host {
         unfollowed.collect()
     }
 
-    pub(super) fn sysctl(&mut self, line: &Line, files: &mut dyn Files) -> Ran {
+    pub(super) fn sysctl(&mut self, line: &Line, files: &mut dyn Files, now: Time) -> Ran {
         let command = match sysctl::parse(&line.words) {
             Ok(command) => command,
             Err(f) => {
@@ -291,7 +300,7 @@ impl Host {
         };
         let mut out = Output::default();
         for request in &command.requests {
-            let one = self.sysctl_request(request, &command, files);
+            let one = self.sysctl_request(request, &command, files, now);
             out.stdout.push_str(&one.stdout);
             out.stderr.push_str(&one.stderr);
             out.diagnostics.extend(one.diagnostics);
@@ -303,7 +312,13 @@ impl Host {
         out
     }
 
-    fn sysctl_request(&mut self, request: &Request, command: &sysctl::Command, files: &mut dyn Files) -> Ran {
+    fn sysctl_request(
+        &mut self,
+        request: &Request,
+        command: &sysctl::Command,
+        files: &mut dyn Files,
+        now: Time,
+    ) -> Ran {
         // procps 3.2 of 2010 exits with 255.
         let failed = if self.kernel == Kernel::V2_6_35 { 255 } else { 1 };
         let show = |key: &str, value: &str| match command {
@@ -346,7 +361,7 @@ impl Host {
                 if self.setting(key).is_none() {
                     return unknown(key);
                 }
-                match self.set_setting(key, value) {
+                match self.set_setting(key, value, now) {
                     Ok(()) if command.quiet => Output::default(),
                     Ok(()) => Output::say(show(key, value)),
                     Err(why) => {
@@ -374,7 +389,7 @@ impl Host {
                 }
                 for (key, value, lenient) in settings {
                     let known = self.setting(&key).is_some();
-                    let one = self.sysctl_request(&Request::Write { key, value }, command, files);
+                    let one = self.sysctl_request(&Request::Write { key, value }, command, files, now);
                     all.stdout.push_str(&one.stdout);
                     if !lenient || !known {
                         all.stderr.push_str(&one.stderr);

@@ -4,7 +4,8 @@
 //! `dev_forward_change`, `addrconf_notify`, `addrconf_ifdown`, `init_loopback`, `addrconf_addr_gen`.
 
 use super::fib::Route6;
-use super::{GenMode, MIN_MTU, is_link_local, link_local, mask, network};
+use super::router::Asking;
+use super::{GenMode, MIN_MTU, Ra, is_link_local, link_local, mask, network};
 use crate::Host;
 use crate::lifetime::Lifetime;
 use crate::route::LOCAL;
@@ -23,6 +24,10 @@ pub struct Address6 {
     pub peer: Option<Ipv6Addr>,
     /// How long it is valid and preferred.
     pub lifetime: Lifetime,
+    /// It was made of a prefix that a router told of, and brings no route (`IFA_F_MANAGETEMPADDR`).
+    pub(crate) by_ra: bool,
+    /// It ends as the device's token does.
+    pub(crate) tokenized: bool,
     /// `noprefixroute`.
     pub no_prefix_route: bool,
 }
@@ -30,7 +35,15 @@ pub struct Address6 {
 impl Address6 {
     /// One that stays.
     pub fn new(addr: Ipv6Addr, len: u8) -> Address6 {
-        Address6 { addr, len, peer: None, lifetime: Lifetime::FOREVER, no_prefix_route: false }
+        Address6 {
+            addr,
+            len,
+            peer: None,
+            lifetime: Lifetime::FOREVER,
+            no_prefix_route: false,
+            by_ra: false,
+            tokenized: false,
+        }
     }
     /// `ipv6_addr_scope` as `ip` shows it: 0 global, 253 link, 254 host.
     pub fn scope(&self) -> u8 {
@@ -67,19 +80,22 @@ impl Host {
     /// Puts an IPv6 address on a device, with the routes that follow from it: `ip -6 addr add ADDR/LEN dev …`.
     ///
     /// # Errors
-    /// ENODEV, EEXIST; EACCES where IPv6 is off on the device.
+    /// ENODEV, EEXIST; EACCES where IPv6 is off on the device, EINVAL where it is too small for that.
     pub fn add_address6(&mut self, ifindex: u32, addr: Ipv6Addr, len: u8) -> Result<(), KernelError> {
         self.insert_address6(ifindex, Address6::new(addr, len))
     }
     /// The same of an address with all that belongs to it.
     ///
     /// # Errors
-    /// ENODEV, EEXIST; EACCES where IPv6 is off on the device.
+    /// ENODEV, EEXIST; EACCES where IPv6 is off on the device, EINVAL where it is too small for that.
     pub(crate) fn insert_address6(&mut self, ifindex: u32, new: Address6) -> Result<(), KernelError> {
         let Some(device) = self.devices.get_mut(ifindex) else {
             return Err(KernelError::errno(KernelError::ENODEV));
         };
-        if device.six.conf.disabled || device.mtu < MIN_MTU {
+        if device.mtu < MIN_MTU {
+            return Err(KernelError::errno(KernelError::EINVAL));
+        }
+        if device.six.conf.disabled {
             return Err(KernelError::new(13, "ipv6: IPv6 is disabled on this device"));
         }
         if device.addresses6.iter().any(|a| a.addr == new.addr) {
@@ -117,7 +133,7 @@ impl Host {
         if first {
             let groups = network(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8);
             self.six.fib.insert(Route6 { table: LOCAL, kind: 5, ..Route6::new(groups, ifindex) });
-            if !a.no_prefix_route {
+            if !a.no_prefix_route && !a.by_ra {
                 let expires = (!a.lifetime.is_permanent()).then(|| a.lifetime.end(self.hz));
                 self.six.fib.insert(Route6 { expires, ..Route6::new(a.network(), ifindex) });
             }
@@ -139,7 +155,7 @@ impl Host {
         let Some(device) = self.devices.get_mut(ifindex) else { return };
         let Some(a) = device.addresses6.iter_mut().find(|a| a.addr == addr) else { return };
         let had_route = a.lifetime.is_permanent() && !a.no_prefix_route;
-        (a.lifetime, a.no_prefix_route) = (lifetime, no_prefix_route);
+        (a.lifetime, a.no_prefix_route, a.by_ra) = (lifetime, no_prefix_route, false);
         let modified = a.clone();
         if device.up && !device.loopback {
             let expires = (!lifetime.is_permanent()).then(|| lifetime.end(hz));
@@ -198,11 +214,14 @@ impl Host {
     /// Takes an IPv6 address from a device.
     ///
     /// # Errors
-    /// ENODEV; EADDRNOTAVAIL (99) where it is not there.
+    /// ENODEV; ENXIO (6) where the device is too small for IPv6; EADDRNOTAVAIL (99) where it is not there.
     pub fn delete_address6(&mut self, ifindex: u32, addr: Ipv6Addr, len: u8) -> Result<(), KernelError> {
         let Some(device) = self.devices.get_mut(ifindex) else {
             return Err(KernelError::errno(KernelError::ENODEV));
         };
+        if device.mtu < MIN_MTU {
+            return Err(KernelError::new(6, "ipv6: IPv6 is disabled on this device"));
+        }
         let Some(at) = device.addresses6.iter().position(|a| a.addr == addr && a.len == len) else {
             return Err(KernelError::new(crate::link::EADDRNOTAVAIL, "ipv6: address not found"));
         };
@@ -258,6 +277,10 @@ impl Host {
     /// A device goes down, or IPv6 on it: its addresses go, unless it is to keep them, and its routes.
     pub(crate) fn six_down(&mut self, ifindex: u32) {
         self.six.fib.remove(|r| r.dev == ifindex);
+        //= linux v6.12 net/ipv6/route.c rt6_disable_ip: its neighbours go with them
+        let neighbours: Vec<u32> =
+            self.neigh.of_device(ifindex).filter(|&at| self.neigh.at(at).addr.is_ipv6()).collect();
+        neighbours.into_iter().for_each(|at| self.neigh_delete(at));
         let Some(device) = self.devices.get_mut(ifindex) else { return };
         let keeps = (self.six.keep_all || device.six.conf.keep_addr_on_down) && !device.six.conf.disabled;
         let netfilter = &mut self.netfilter;
@@ -270,6 +293,7 @@ impl Host {
         });
         device.six.solicited.clear();
         device.six.anycast.clear();
+        device.six.asking = Asking::default();
     }
     /// Says of a device which link-local address it makes. One that is up makes it now.
     pub fn set_addr_gen_mode(&mut self, ifindex: u32, mode: GenMode) {
@@ -279,14 +303,17 @@ impl Host {
         }
     }
     /// Turns IPv6 on a device on or off (`disable_ipv6`).
-    pub(crate) fn set_six_disabled(&mut self, ifindex: u32, disabled: bool) {
+    pub(crate) fn set_six_disabled(&mut self, ifindex: u32, disabled: bool, now: Time) {
         let Some(device) = self.devices.get_mut(ifindex) else { return };
         if std::mem::replace(&mut device.six.conf.disabled, disabled) == disabled {
             return;
         }
         match disabled {
             true => self.six_down(ifindex),
-            false => self.six_up(ifindex),
+            false => {
+                self.six_up(ifindex);
+                self.ask_routers(ifindex, now);
+            }
         }
     }
     /// Makes a device a router's, or a host's (`dev_forward_change`).
@@ -315,6 +342,17 @@ impl Host {
             self.set_six_router(ifindex, on);
         }
         self.six.fib.invalidate();
+    }
+    /// `rt6_purge_dflt_routers`: a router goes by no other's word, but where it is told to (`accept_ra` 2).
+    pub(crate) fn forget_routers(&mut self) {
+        if !std::mem::take(&mut self.six.has_routers) {
+            return;
+        }
+        let stays: Vec<u32> =
+            self.devices.iter().filter(|d| d.six.conf.ra.of(Ra::ACCEPT) == 2).map(|d| d.ifindex).collect();
+        self.six
+            .fib
+            .remove(|r| r.dst.len == 0 && (r.learnt.by_ra || r.learnt.router) && !stays.contains(&r.dev));
     }
     /// Sets a default route through `gateway`.
     ///

@@ -35,10 +35,27 @@ pub struct Route6 {
     pub onlink: bool,
     /// Its part of the traffic among its like, from 1.
     pub weight: u32,
+    /// Preference among routers (RFC 4191): 0 medium, 1 high, 3 low.
+    pub pref: u8,
+    /// Whether a router has told of it, and as what.
+    pub(crate) learnt: Learnt,
     /// The last tick it is good at (`RTF_EXPIRES`).
     pub expires: Option<i64>,
     /// That is over.
     pub(crate) expired: bool,
+}
+
+/// What a router has told of a route.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Learnt {
+    /// It is from an advertisement (`RTF_ADDRCONF`).
+    pub(crate) by_ra: bool,
+    /// The router is one for all that is elsewhere (`RTF_DEFAULT`).
+    pub(crate) router: bool,
+    /// The link's own network (`RTF_PREFIX_RT`).
+    pub(crate) prefix: bool,
+    /// From an option on routes (`RTF_ROUTEINFO`).
+    pub(crate) info: bool,
 }
 
 impl Route6 {
@@ -56,13 +73,33 @@ impl Route6 {
             metrics: Vec::new(),
             onlink: false,
             weight: 1,
+            pref: 0,
+            learnt: Learnt::default(),
             expires: None,
             expired: false,
         }
     }
+    /// Whether it is a way of a route of several (`rt6_qualify_for_ecmp`).
+    pub(crate) fn is_way(&self) -> bool {
+        self.via.is_some() && !self.learnt.by_ra
+    }
+    /// Whether it goes over the same gateway and device (`rt6_duplicate_nexthop`).
+    pub(crate) fn same_way(&self, other: &Route6) -> bool {
+        self.dev == other.dev && self.via == other.via
+    }
     /// A metric by its number.
     pub(crate) fn metric_of(&self, number: u8) -> Option<u32> {
         self.metrics.iter().find(|m| m.0 == number && m.1 > 0).map(|m| m.1)
+    }
+    /// Sets one (`fib6_metric_set`).
+    pub(crate) fn set_metric(&mut self, number: u8, value: u32) {
+        match self.metrics.iter_mut().find(|m| m.0 == number) {
+            Some(metric) => metric.1 = value,
+            None => {
+                self.metrics.push((number, value, false));
+                self.metrics.sort_by_key(|m| m.0);
+            }
+        }
     }
     fn kind(&self) -> Option<Kind6> {
         Some(match self.kind {
@@ -277,6 +314,10 @@ impl Fib6 {
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
+    /// Whether a table has routes.
+    pub(crate) fn has_table(&self, table: u32) -> bool {
+        self.lengths.range((table, 0)..=(table, 128)).next().is_some()
+    }
     /// The routes of a table to exactly this prefix, lowest metric first.
     pub(crate) fn to(&self, table: u32, dst: &Net) -> impl Iterator<Item = &Route6> {
         let between = Fib6::place(table, dst, 0)..=Fib6::place(table, dst, u32::MAX);
@@ -291,10 +332,17 @@ impl Fib6 {
         let place = Fib6::place(route.table, &route.dst, route.metric);
         let counts = decides(&place);
         let all = self.routes.entry(place).or_default();
-        if let Some(same) = all.iter_mut().find(|r| r.dev == route.dev && r.via == route.via) {
+        if let Some(same) = all.iter_mut().find(|r| r.same_way(&route)) {
             //= linux v6.12 net/ipv6/ip6_fib.c fib6_add_rt2node: one that expires takes the newest word for it all the same
             if same.expires.is_some() {
                 (same.expires, same.expired) = (route.expires, false);
+                // Of a link's own network it is no router's word any more.
+                if !route.learnt.by_ra && same.via.is_none() {
+                    (same.learnt.by_ra, same.learnt.prefix) = (false, false);
+                }
+                if let Some(mtu) = route.metric_of(MTU) {
+                    same.set_metric(MTU, mtu);
+                }
                 self.expiring.extend(route.expires.map(|at| (at, place)));
                 self.invalidate();
             }
@@ -350,6 +398,20 @@ impl Fib6 {
         }
         self.invalidate();
         found
+    }
+    /// Changes the route of the same table, prefix and metric that goes the same way, where there is one.
+    pub(crate) fn alter(&mut self, like: &Route6, change: impl FnOnce(&mut Route6)) {
+        let place = Fib6::place(like.table, &like.dst, like.metric);
+        let found = self.routes.get_mut(&place).and_then(|all| all.iter_mut().find(|r| r.same_way(like)));
+        if let Some(route) = found {
+            change(route);
+            self.invalidate();
+        }
+    }
+    /// Changes all routes.
+    pub(crate) fn alter_all(&mut self, change: impl FnMut(&mut Route6)) {
+        self.routes.values_mut().flatten().for_each(change);
+        self.invalidate();
     }
     /// Whether a route may expire.
     pub(crate) fn some_expire(&self) -> bool {
@@ -560,7 +622,9 @@ impl Fib6 {
             }
             let fits = key.oif == 0 || r.dev == key.oif;
             let dead = r.via.is_some_and(|via| fails(r.dev, via));
-            if dead || !fits && key.strict { None } else { Some(u8::from(fits)) }
+            //= linux v6.12 net/ipv6/route.c rt6_score_route: its router's preference is more than the device
+            let preferred = (r.pref ^ 2) + 1;
+            if dead || !fits && key.strict { None } else { Some(preferred << 2 | u8::from(fits) << 1) }
         };
         let mut best: Option<(&Route6, u8, u32)> = None;
         let mut first = None;
@@ -576,11 +640,10 @@ impl Fib6 {
             }
         }
         let (chosen, _, metric) = best?;
-        if chosen.via.is_none() || key.iif == 1 && key.oif == chosen.dev {
+        if !chosen.is_way() || key.iif == 1 && key.oif == chosen.dev {
             return Some(chosen);
         }
-        let ways =
-            || self.to(table, dst).filter(move |r| r.metric == metric && r.via.is_some() && !r.expired);
+        let ways = || self.to(table, dst).filter(move |r| r.metric == metric && r.is_way() && !r.expired);
         if ways().nth(1).is_none() {
             return Some(chosen);
         }

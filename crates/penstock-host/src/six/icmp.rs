@@ -23,6 +23,10 @@ pub const PARAMPROB: u8 = 4;
 pub const ECHO_REQUEST: u8 = 128;
 /// Echo reply.
 pub const ECHO_REPLY: u8 = 129;
+/// Router solicitation.
+pub(crate) const ROUTER_SOLICITATION: u8 = 133;
+/// Router advertisement.
+pub(crate) const ROUTER_ADVERTISEMENT: u8 = 134;
 /// Neighbour solicitation.
 pub(crate) const SOLICITATION: u8 = 135;
 /// Neighbour advertisement.
@@ -115,8 +119,9 @@ impl Host {
         match i.ty {
             ECHO_REQUEST => self.icmp6_echo(packet, h, i, cx),
             SOLICITATION | ADVERTISEMENT => self.ndisc_receive(packet, h, i, cx),
-            // Routers' words, redirects, listeners' reports.
-            130..=134 | 137 | 143 => self.discard(packet, "icmp6", "ignored", cx),
+            ROUTER_SOLICITATION | ROUTER_ADVERTISEMENT => self.router_receive(packet, h, i, cx),
+            // Redirects, listeners' reports.
+            130..=132 | 137 | 143 => self.discard(packet, "icmp6", "ignored", cx),
             PKT_TOOBIG => {
                 //= linux v6.12 net/ipv6/icmp.c icmpv6_notify: of a later fragment nobody knows whose it is
                 let later = |q: &Quoted| q.fragment.is_some_and(|f| f.offset() > 0);

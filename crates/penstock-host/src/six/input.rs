@@ -112,7 +112,7 @@ impl Host {
         //= linux v6.12 include/net/ip6_route.h ip6_dst_mtu_maybe_forward
         let mtu = match hop.mtu_locked && hop.mtu > 0 {
             true => hop.mtu,
-            false => self.devices[hop.oif].mtu,
+            false => self.devices[hop.oif].mtu6(),
         };
         let mtu = mtu.max(MIN_MTU);
         if packet.longest_network_len() > mtu && !self.comes_in_fragments(&packet, mtu) {

@@ -15,13 +15,16 @@ mod output;
 mod pmtu;
 pub(crate) mod reassembly;
 mod reject;
+pub(crate) mod router;
 mod settings;
 pub(crate) mod source;
 #[cfg(test)]
 mod tests;
 
 pub use address::Address6;
+pub(crate) use fib::Learnt;
 pub use fib::{Fib6, Hop6, Key6, Kind6, Route6};
+pub(crate) use settings::Ra;
 
 use crate::icmp::Bucket;
 use penstock_lang::ip::Net;
@@ -58,6 +61,12 @@ pub(crate) struct Six {
     pub(crate) begins: Conf6,
     /// Routes that have expired are going to be cleared away.
     pub(crate) gc: bool,
+    /// A router has made itself the way to all that is elsewhere (`RT6_TABLE_HAS_DFLT_ROUTER`).
+    pub(crate) has_routers: bool,
+    /// It asks for routers where a device comes up.
+    pub(crate) asks: bool,
+    /// Where the waits between such questions come from.
+    pub(crate) dice: Option<Rng>,
     /// Fragments of packets for this machine.
     pub(crate) frags: reassembly::Fragments6,
     /// Fragments that are put together where connections are tracked.
@@ -81,6 +90,22 @@ pub struct Conf6 {
     pub addr_gen_mode: GenMode,
     /// `keep_addr_on_down`.
     pub keep_addr_on_down: bool,
+    /// `mtu`: the largest packet that is sent over the link, bytes; 0: the device's.
+    pub mtu: u32,
+    /// What is made of routers' words.
+    pub(crate) ra: Ra,
+}
+
+impl Conf6 {
+    /// `ipv6_accept_ra`.
+    pub(crate) fn accepts_ra(&self) -> bool {
+        let accept = self.ra.of(Ra::ACCEPT);
+        if self.forwarding { accept == 2 } else { accept != 0 }
+    }
+    /// Whether it may ask for routers at all.
+    pub(crate) fn asks_routers(&self) -> bool {
+        self.ra.of(Ra::SOLICITATIONS) != 0
+    }
 }
 
 impl Default for Conf6 {
@@ -91,6 +116,8 @@ impl Default for Conf6 {
             hop_limit: 64,
             addr_gen_mode: GenMode::Eui64,
             keep_addr_on_down: false,
+            mtu: 0,
+            ra: Ra::BEGINS,
         }
     }
 }
@@ -138,6 +165,12 @@ pub struct Device6 {
     solicited: BTreeMap<u32, u32>,
     /// Subnet-router addresses it answers to, being a router's.
     anycast: BTreeSet<Ipv6Addr>,
+    /// How it asks for routers.
+    pub(crate) asking: router::Asking,
+    /// What ends an address that it makes of a prefix (`ip token`); none: its hardware address.
+    pub(crate) token: u64,
+    /// A program has joined the group of all routers.
+    pub(crate) hears_routers: bool,
 }
 
 impl Device6 {
@@ -161,7 +194,7 @@ impl Device6 {
         let s = group.segments();
         match s {
             [0xff01 | 0xff02, 0, 0, 0, 0, 0, 0, 1] => true,
-            [0xff01 | 0xff02 | 0xff05, 0, 0, 0, 0, 0, 0, 2] => self.conf.forwarding,
+            [0xff01 | 0xff02 | 0xff05, 0, 0, 0, 0, 0, 0, 2] => self.conf.forwarding || self.hears_routers,
             [0xff02, 0, 0, 0, 0, 1, 0xff00..=0xffff, _] => self.solicited.contains_key(&low24(group)),
             _ => false,
         }

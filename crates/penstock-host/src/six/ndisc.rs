@@ -6,7 +6,7 @@
 
 use super::icmp::{ADVERTISEMENT, SOLICITATION};
 use super::{ALL_NODES, HEADER, group_mac, solicited_node};
-use crate::neigh::{Nud, UCAST_PROBES};
+use crate::neigh::{Nud, Parm};
 use crate::netfilter::Hook;
 use crate::{Host, HostCx, timer};
 use penstock_packet::headers::{ETH_HLEN, ipproto};
@@ -23,7 +23,8 @@ impl Host {
     pub(crate) fn ndisc_solicit(&mut self, at: u32, cx: &mut HostCx<'_>) {
         let n = self.neigh.at(at);
         let IpAddr::V6(target) = n.addr else { return };
-        let (ifindex, unicast) = (n.ifindex, n.probes < UCAST_PROBES);
+        let ifindex = n.ifindex;
+        let unicast = i64::from(n.probes) < self.neigh.parm(true, ifindex, Parm::Ucast);
         let own = n.queue.back().and_then(|p| match p.l3 {
             L3::Ipv6(h) if self.has_address6(ifindex, h.src) => Some(h.src),
             _ => None,
@@ -35,19 +36,34 @@ impl Host {
         let Some(src) = own.or_else(near) else { return };
         let body = IcmpBody::Neighbour { target, mac: Some(device.mac) };
         let dst = if unicast { target } else { solicited_node(target) };
-        self.ndisc_send(ifindex, src, dst, Icmp { body, ..Icmp::new(SOLICITATION, 0, 0, 0) }, cx);
+        self.ndisc_send(ifindex, src, dst, Icmp { body, ..Icmp::new(SOLICITATION, 0, 0, 0) }, None, cx);
     }
 
-    /// `ndisc_send_skb`: through the rules and out by this very device.
-    fn ndisc_send(&mut self, ifindex: u32, src: Ipv6Addr, dst: Ipv6Addr, l4: Icmp, cx: &mut HostCx<'_>) {
-        let option = matches!(l4.body, IcmpBody::Neighbour { mac: Some(_), .. });
-        let len = ETH_HLEN + HEADER + 24 + if option { 8 } else { 0 };
+    /// `ndisc_send_skb`: through the rules and out by this very device. `message` is what stands behind the first 8 bytes of a message about routers.
+    pub(crate) fn ndisc_send(
+        &mut self,
+        ifindex: u32,
+        src: Ipv6Addr,
+        dst: Ipv6Addr,
+        l4: Icmp,
+        message: Option<&[u8]>,
+        cx: &mut HostCx<'_>,
+    ) {
+        let behind = match (l4.body, message) {
+            (_, Some(bytes)) => bytes.len() as u32,
+            (IcmpBody::Neighbour { mac: Some(_), .. }, None) => 24,
+            (_, None) => 16,
+        };
+        let len = ETH_HLEN + HEADER + 8 + behind;
         let l3 = Ipv6 { hop_limit: 255, ..Ipv6::new(src, dst, ipproto::ICMPV6) };
         let mut packet = cx.pool.alloc(Skb {
             created: cx.now,
             queued: cx.now,
             ..Skb::new(len, L3::Ipv6(l3), L4::Icmp(l4))
         });
+        if let Some(bytes) = message {
+            packet.rare_mut().message = Some(bytes.into());
+        }
         for hook in [Hook::Output, Hook::Postrouting] {
             if self.netfilter.busy6(hook) && !self.hook(hook, &mut packet, ifindex, cx) {
                 self.discard(packet, hook.chain(), "dropped", cx);
@@ -111,7 +127,7 @@ impl Host {
             false => self.neigh.find(ifindex, h.src.into()),
         };
         let Some(at) = at else { return };
-        self.ndisc_update(at, mac, Nud::Stale, true, cx);
+        self.ndisc_update(at, mac, Nud::Stale, true, None, cx);
         let flags = router | SOLICITED | overrides(own && group);
         self.ndisc_send_na(ifindex, h.src, target, flags, group, cx);
     }
@@ -131,7 +147,7 @@ impl Host {
         let Some(src) = src else { return };
         let mac = option.then_some(self.devices[ifindex].mac);
         let body = IcmpBody::Neighbour { target, mac };
-        self.ndisc_send(ifindex, src, dst, Icmp { body, ..Icmp::new(ADVERTISEMENT, 0, flags, 0) }, cx);
+        self.ndisc_send(ifindex, src, dst, Icmp { body, ..Icmp::new(ADVERTISEMENT, 0, flags, 0) }, None, cx);
     }
 
     fn ndisc_recv_na(
@@ -152,21 +168,29 @@ impl Host {
             return;
         }
         let new = if solicited { Nud::Reachable } else { Nud::Stale };
-        self.ndisc_update(at, mac, new, flags & OVERRIDE != 0, cx);
+        let before = self.neigh.at(at).router;
+        self.ndisc_update(at, mac, new, flags & OVERRIDE != 0, Some(flags & ROUTER != 0), cx);
+        if before && !self.neigh.at(at).router {
+            self.forget_router(h.src);
+        }
     }
 
-    /// `ndisc_update`: what a neighbour has said of its hardware address. One that is known for sure is not given up for a word without
-    /// "override", but is asked again.
-    fn ndisc_update(
+    /// `ndisc_update`: what a neighbour has said of its hardware address, and whether it is a router. One that is known for sure is not given up for
+    /// a word without "override", but is asked again.
+    pub(crate) fn ndisc_update(
         &mut self,
         at: u32,
         mac: Option<[u8; 6]>,
         new: Nud,
         overrides: bool,
+        router: Option<bool>,
         cx: &mut HostCx<'_>,
     ) {
         let n = self.neigh.at(at);
         let (old, known) = (n.state, n.mac);
+        if matches!(old, Nud::Permanent | Nud::Noarp) {
+            return;
+        }
         let mac = match mac {
             Some(mac) => mac,
             None if old.is_valid() => known,
@@ -174,6 +198,8 @@ impl Host {
         };
         if !old.is_valid() || mac == known || overrides {
             self.neigh_update(at, mac, new, true, cx);
+            let n = self.neigh.at_mut(at);
+            n.router = router.unwrap_or(n.router);
         } else if old == Nud::Reachable {
             self.neigh_timer(at, None);
             let tick = timer::jiffies(self.kernel, cx.now);

@@ -19,6 +19,14 @@ pub struct NeighSpec {
     pub state: u16,
     /// `proxy`.
     pub proxy: bool,
+    /// `router`.
+    pub router: bool,
+    /// `extern_learn`.
+    pub extern_learn: bool,
+    /// `managed`.
+    pub managed: bool,
+    /// `use`: it is asked for at once.
+    pub used: bool,
 }
 
 /// What `ip neigh show` and `flush` choose.
@@ -131,6 +139,7 @@ impl Words<'_> {
 
     fn neigh_words(&mut self, family: Family) -> Parsed<NeighSpec> {
         let (mut dev, mut addr, mut mac, mut state, mut proxy) = (None, None, None, 0x80, false);
+        let (mut router, mut extern_learn, mut managed, mut used) = (false, false, false, false);
         while let Some(word) = self.next() {
             let is = |full: &str| matches(&word, full);
             match word.as_str() {
@@ -157,7 +166,10 @@ impl Words<'_> {
                     addr = Some(self.addr(&text, family)?);
                     proxy = true;
                 }
-                "router" | "use" | "managed" | "extern_learn" => {}
+                "router" => router = true,
+                "extern_learn" => extern_learn = true,
+                "managed" => managed = true,
+                "use" => used = true,
                 "dev" => dev = Some(self.value()?),
                 _ if is("protocol") => {
                     self.value()?;
@@ -175,7 +187,9 @@ impl Words<'_> {
             }
         }
         match (dev, addr) {
-            (Some(dev), Some(addr)) => Ok(NeighSpec { dev, addr, mac, state, proxy }),
+            (Some(dev), Some(addr)) => {
+                Ok(NeighSpec { dev, addr, mac, state, proxy, router, extern_learn, managed, used })
+            }
             _ => self.fail(255, "Device and destination are required arguments.", "ADDR dev eth0"),
         }
     }

@@ -74,6 +74,8 @@ pub struct RouteSpec {
     pub others: Vec<String>,
     /// `expires`, seconds.
     pub expires: Option<u32>,
+    /// `pref`: 0 medium, 1 high, 3 low (RFC 4191).
+    pub pref: Option<u8>,
     /// `realms [FROM/]TO`: the one shifted by 16, and the other; 0 for none.
     pub realms: u32,
     /// `nexthop`s.
@@ -339,9 +341,13 @@ impl Words<'_> {
                 "dev" | "oif" => r.dev = Some(self.value()?),
                 "pref" => {
                     let text = self.value()?;
-                    if !["low", "medium", "high"].contains(&text.as_str()) {
-                        return self.invalid(&text, "\"pref\" value is invalid\n");
-                    }
+                    r.pref = Some(match (text.as_str(), number(&text)) {
+                        ("low", _) => 3,
+                        ("medium", _) => 0,
+                        ("high", _) => 1,
+                        (_, Some(n @ 0..=255)) => n as u8,
+                        _ => return self.invalid(&text, "\"pref\" value is invalid\n"),
+                    });
                 }
                 "encap" => return self.fail(255, "encapsulations are not known here", ""),
                 _ => {

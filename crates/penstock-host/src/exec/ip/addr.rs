@@ -128,7 +128,7 @@ impl Host {
             _ => None,
         };
         let no_prefix_route = spec.no_prefix_route;
-        let new = Address6 { addr, len, peer, lifetime, no_prefix_route };
+        let new = Address6 { peer, lifetime, no_prefix_route, ..Address6::new(addr, len) };
         let done = quiet(self.insert_address6(ifindex, new))?;
         self.lives(lifetime, true, now);
         Ok(done)
@@ -152,6 +152,8 @@ impl Host {
                 false => a.lifetime.left(tick, hz),
             },
             deprecated: a.lifetime.deprecated,
+            dynamic: !a.lifetime.is_permanent(),
+            manages_temporary: false,
         });
         let six = device.addresses6.iter().map(|a| AddressView {
             addr: IpAddr::V6(a.addr),
@@ -164,6 +166,8 @@ impl Host {
             label: String::new(),
             lifetime: a.lifetime.left(tick, hz),
             deprecated: a.lifetime.deprecated,
+            dynamic: !a.lifetime.is_permanent(),
+            manages_temporary: a.by_ra,
         });
         four.chain(six).collect()
     }

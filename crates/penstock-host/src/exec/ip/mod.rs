@@ -6,6 +6,7 @@
 mod addr;
 mod bond;
 mod bridge;
+mod iptoken;
 mod link;
 mod neigh;
 mod netns;
@@ -161,6 +162,8 @@ impl Host {
             Command::Tunnel(request) => self.tunnel_request(&request, now),
             Command::TunnelShow(name, form) => self.tunnel_show(name.as_deref(), form),
             Command::Tun(request) => self.tun_request(&request, now),
+            Command::Token(set) => self.token_set(&set, now),
+            Command::TokenShow(dev, form) => self.token_show(dev.as_deref(), form),
             Command::TunShow(form) => Ok(self.tun_show(form)),
             Command::VrfShow(name, form) => self.vrf_show(name.as_deref(), form),
             Command::VrfPids(name) => self.table_of_vrf(&name, "Invalid VRF name").map(|_| String::new()),

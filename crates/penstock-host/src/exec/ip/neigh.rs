@@ -54,24 +54,52 @@ impl Host {
             NeighVerb::Add if found.is_some() => Err(errno(KernelError::EEXIST)),
             NeighVerb::Change if found.is_none() => Err(errno(KernelError::ENOENT)),
             NeighVerb::Add | NeighVerb::Change | NeighVerb::Replace => {
-                let known = found.map(|at| self.neigh.at(at).mac).filter(|m| *m != [0; 6]);
-                let mac = match spec.mac.as_deref() {
-                    None => known,
-                    Some(bytes) => match <[u8; 6]>::try_from(bytes) {
-                        Ok(mac) => Some(mac),
-                        Err(_) => {
-                            return Err(self.no(KernelError::EINVAL, "Invalid link address"));
-                        }
-                    },
-                };
-                let valid = spec.state & (0x80 | 0x40 | 0x02 | 0x04 | 0x08 | 0x10) != 0;
-                let Some(mac) = mac.or((!valid).then_some([0; 6])) else {
-                    return Err(self.no(KernelError::EINVAL, "No link layer address given"));
-                };
-                self.neigh_set(ifindex, addr, mac, spec.state, now);
+                if spec.used || spec.managed {
+                    //= linux v6.12 net/core/neighbour.c __neigh_update: the state is the kernel's to say, and so is the address
+                    let at = self.neigh.find_or_create(ifindex, addr, now);
+                    let n = self.neigh.at_mut(at);
+                    n.state = if n.state == Nud::Permanent { Nud::None } else { n.state };
+                    self.neigh_use(ifindex, at, now);
+                } else {
+                    self.neigh_put(ifindex, found, spec, now)?;
+                }
+                if spec.managed {
+                    let words = format!("ip neigh {addr} managed: it is asked for once, and not kept known");
+                    self.unfollowed.insert(words);
+                }
+                if let Some(at) = self.neigh.find(ifindex, addr) {
+                    let n = self.neigh.at_mut(at);
+                    (n.router, n.extern_learn, n.managed) = (spec.router, spec.extern_learn, spec.managed);
+                }
                 Ok(String::new())
             }
         }
+    }
+
+    /// Enters what a command says of a neighbour.
+    fn neigh_put(
+        &mut self,
+        ifindex: u32,
+        found: Option<u32>,
+        spec: &NeighSpec,
+        now: Time,
+    ) -> Result<(), ip::Failure> {
+        let known = found.map(|at| self.neigh.at(at).mac).filter(|m| *m != [0; 6]);
+        let mac = match spec.mac.as_deref() {
+            None => known,
+            Some(bytes) => match <[u8; 6]>::try_from(bytes) {
+                Ok(mac) => Some(mac),
+                Err(_) => {
+                    return Err(self.no(KernelError::EINVAL, "Invalid link address"));
+                }
+            },
+        };
+        let valid = spec.state & (0x80 | 0x40 | 0x02 | 0x04 | 0x08 | 0x10) != 0;
+        let Some(mac) = mac.or((!valid).then_some([0; 6])) else {
+            return Err(self.no(KernelError::EINVAL, "No link layer address given"));
+        };
+        self.neigh_set(ifindex, spec.addr, mac, spec.state, now);
+        Ok(())
     }
 
     fn neigh_proxy(&mut self, verb: NeighVerb, ifindex: u32, addr: Ipv4Addr) -> Done {
@@ -102,7 +130,10 @@ impl Host {
             dev: self.device(n.ifindex).filter(|_| dev).map(|d| d.name.clone()),
             mac: n.state.is_valid().then_some(n.mac),
             state: bit(n.state),
+            router: n.router,
             proxy: false,
+            extern_learn: n.extern_learn,
+            managed: n.managed,
             ages: (age(n.used), age(n.confirmed), age(n.updated), n.probes),
         }
     }
@@ -119,7 +150,10 @@ impl Host {
             dev: self.device(ifindex).filter(|_| only.is_none()).map(|d| d.name.clone()),
             mac: None,
             state: 0,
+            router: false,
             proxy: true,
+            extern_learn: false,
+            managed: false,
             ages: (0, 0, 0, 0),
         };
         let views: Vec<NeighView> = if f.proxy {
@@ -157,6 +191,14 @@ impl Host {
         Ok(String::new())
     }
 
+    /// `neigh_event_send` without a packet.
+    fn neigh_use(&mut self, ifindex: u32, at: u32, now: Time) {
+        let (mut pool, mut out) = (Pool::new(), std::mem::take(&mut self.pending));
+        let mut cx = HostCx { now, pool: &mut pool, out: &mut out };
+        self.neigh_event_send(ifindex, at, None, &mut cx);
+        out.append(&mut self.pending);
+        self.pending = out;
+    }
     /// Enters a neighbour by hand; what waited for it goes out.
     pub(crate) fn neigh_set(&mut self, ifindex: u32, addr: IpAddr, mac: [u8; 6], state: u16, now: Time) {
         let at = self.neigh.find_or_create(ifindex, addr, now);

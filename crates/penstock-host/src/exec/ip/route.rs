@@ -296,6 +296,8 @@ impl Host {
                 onlink,
                 weight,
                 expires,
+                //= linux v6.12 net/ipv6/route.c rtm_to_fib6_config
+                pref: spec.pref.filter(|p| matches!(p, 1 | 3)).unwrap_or(0),
                 ..Route6::new(dst, dev)
             });
         }
@@ -304,13 +306,22 @@ impl Host {
         match (verb, there) {
             (RouteVerb::Add, true) => return Err(errno(KernelError::EEXIST)),
             (RouteVerb::Change, false) => return Err(errno(KernelError::ENOENT)),
-            (RouteVerb::Change | RouteVerb::Replace, true) => self.six.fib.remove_like(first, |_| true),
+            (RouteVerb::Change | RouteVerb::Replace, true) => self.give_way6(first),
             _ => {}
         }
         let new = routes.into_iter().all(|route| self.six.fib.insert(route));
         // Of one that is there the time has changed.
         self.watch_routes6(now);
         if new { Ok(String::new()) } else { Err(errno(KernelError::EEXIST)) }
+    }
+    /// A route takes the place of its like: all ways of one that it can be a way of, else one.
+    //= linux v6.12 net/ipv6/ip6_fib.c fib6_add_rt2node with NLM_F_REPLACE
+    fn give_way6(&mut self, new: &Route6) {
+        let all = self.six.fib.rivals(new);
+        let like = all.iter().find(|r| r.is_way() == new.is_way());
+        let Some(gone) = like.or(all.first()).cloned() else { return };
+        let ways = like.is_some() && gone.is_way();
+        self.six.fib.remove_like(&gone, |r| ways && r.is_way() || r.same_way(&gone));
     }
     fn route6_delete(
         &mut self,
@@ -327,11 +338,16 @@ impl Host {
                 && spec.protocol.is_none_or(|p| r.proto == p)
         };
         let Some(found) = self.six.fib.to(table, &dst).find(|r| meant(r)).cloned() else {
-            return Err(errno(KernelError::ESRCH));
+            //= linux v6.12 net/ipv6/route.c __ip6_del_rt: at the root of a table stands an entry that leads nowhere
+            let asks = via.is_some() || dev.is_some() || spec.metric.is_some();
+            let root = dst.len == 0 && !asks && spec.protocol.is_none_or(|p| p == crate::route::KERNEL);
+            let table_there = matches!(table, MAIN | LOCAL) || self.six.fib.has_table(table);
+            let bare = root && table_there && self.six.fib.to(table, &dst).next().is_none();
+            return Err(errno(if bare { KernelError::ENOENT } else { KernelError::ESRCH }));
         };
         // Without a gateway or a device all ways of the route are meant (`RTA_MULTIPATH` without `via`).
-        let all = via.is_none() && dev.is_none();
-        self.six.fib.remove_like(&found, |r| all || r.dev == found.dev && r.via == found.via);
+        let all = via.is_none() && dev.is_none() && found.is_way();
+        self.six.fib.remove_like(&found, |r| all && r.is_way() || r.same_way(&found));
         Ok(String::new())
     }
     /// `fib6_nh_init`, `ip6_route_check_nh`: the gateway must be a neighbour. Answers its device.
@@ -410,7 +426,7 @@ impl Host {
                     flags: self.way_flags(h.dev, h.onlink),
                 })
                 .collect(),
-            pref: false,
+            pref: None,
             answer: None,
         }
     }
@@ -419,6 +435,8 @@ impl Host {
         let r = ways[0];
         let hz = i64::from(self.hz);
         let left = |end: i64| end - self.tick(now);
+        //= linux v6.12 net/core/rtnetlink.c rtnl_put_cacheinfo: hundredths of a second in an int
+        let seconds = |ticks: i64| (ticks * 100 / hz).clamp(-i64::from(i32::MAX), i32::MAX.into()) / 100;
         let nexthops = match ways {
             [_] => Vec::new(),
             _ => ways
@@ -444,11 +462,15 @@ impl Host {
             src: r.src.map(IpAddr::V6),
             metric: Some(r.metric),
             flags: if ways.len() == 1 { self.way_flags(r.dev, r.onlink) } else { Vec::new() },
-            expires: r.expires.map(left).filter(|&ticks| ticks != 0).map(|ticks| ticks / hz),
+            expires: r.expires.map(left).filter(|&ticks| ticks != 0).map(seconds),
             metrics: r.metrics.clone(),
             realms: 0,
             nexthops,
-            pref: true,
+            pref: Some(match r.pref {
+                1 => "high",
+                3 => "low",
+                _ => "medium",
+            }),
             answer: None,
         }
     }
@@ -514,7 +536,7 @@ impl Host {
             let wanted: Vec<&Route6> =
                 self.six.fib.routes().filter(|r| self.route6_wanted(r, f, dev)).collect();
             let of_one = |a: &&Route6, b: &&Route6| {
-                (a.table, a.dst, a.metric) == (b.table, b.dst, b.metric) && a.via.is_some() && b.via.is_some()
+                (a.table, a.dst, a.metric) == (b.table, b.dst, b.metric) && a.is_way() && b.is_way()
             };
             views.extend(wanted.chunk_by(of_one).map(|ways| self.route6_view(ways, now)));
         }
@@ -576,6 +598,8 @@ impl Host {
         let mut view = self.route6_view(&[r], now);
         view.dst = Net { addr: q.dst, len: 128 };
         view.from = Some(IpAddr::V6(src));
+        //= linux v6.12 net/ipv6/route.c rt6_fill_node: what a lookup finds does not expire
+        view.expires = None;
         view.src = self.source6(&hop, dst).map(IpAddr::V6);
         if r.kind == 2 {
             view.dev = Some("lo".to_owned());
@@ -661,7 +685,7 @@ impl Host {
             realms: self.fib.realms(&hop, None),
             metrics: self.fib.search_route(&key).ok().flatten().map_or_else(Vec::new, |r| r.metrics.clone()),
             nexthops: Vec::new(),
-            pref: false,
+            pref: None,
             answer: Some((q.mark, cache)),
         };
         if iif.is_some() && !self.sysctl.ip_forward && !local {

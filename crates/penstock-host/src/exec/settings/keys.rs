@@ -125,18 +125,18 @@ pub(super) const CONF: &[Key] = &[
 
 /// The keys below `net.ipv6.conf.NAME`.
 pub(super) const CONF6: &[Key] = &[
-    ("accept_ra", "1", Moot("no router here sends advertisements")),
+    ("accept_ra", "1", As),
     ("accept_redirects", "1", Moot(NO_REDIRECTS)),
     ("addr_gen_mode", "1", As),
-    ("autoconf", "1", Moot("no router here sends advertisements")),
+    ("autoconf", "1", As),
     ("dad_transmits", "1", Moot("addresses are usable at once")),
     ("disable_ipv6", "0", As),
     ("forwarding", "0", As),
     ("hop_limit", "64", As),
     ("keep_addr_on_down", "0", As),
-    ("mtu", "1280", Not("the MTU of IPv6 is the device's")),
+    ("mtu", "1280", As),
     ("proxy_ndp", "0", Not("a host answers for its own addresses alone")),
-    ("use_tempaddr", "0", Moot("no router here sends advertisements")),
+    ("use_tempaddr", "0", Not("a host makes one address of a prefix, that of its hardware address")),
 ];
 
 /// Whether a value of a key that is not followed in all is one that is.

@@ -28,14 +28,18 @@ pub struct AddressView {
     pub lifetime: (u32, u32),
     /// `deprecated`.
     pub deprecated: bool,
+    /// `dynamic`: it was not made to stay.
+    pub dynamic: bool,
+    /// `mngtmpaddr`.
+    pub manages_temporary: bool,
 }
 
 impl AddressView {
     /// `IFA_F_*`.
     fn flags(&self) -> u32 {
-        let dynamic = self.lifetime.0 != u32::MAX;
         u32::from(self.secondary)
-            | if dynamic { 0 } else { 0x80 }
+            | if self.dynamic { 0 } else { 0x80 }
+            | if self.manages_temporary { 0x100 } else { 0 }
             | if self.no_prefix_route { 0x200 } else { 0 }
             | if self.deprecated { 0x20 } else { 0 }
     }
@@ -102,8 +106,11 @@ pub(super) fn print(out: &mut Out, a: &AddressView, link: &LinkView, form: Form)
     if a.deprecated {
         out.flag("deprecated", format_args!("deprecated "));
     }
-    if a.lifetime.0 != u32::MAX {
+    if a.dynamic {
         out.flag("dynamic", format_args!("dynamic "));
+    }
+    if a.manages_temporary {
+        out.flag("mngtmpaddr", format_args!("mngtmpaddr "));
     }
     if a.no_prefix_route {
         out.flag("noprefixroute", format_args!("noprefixroute "));

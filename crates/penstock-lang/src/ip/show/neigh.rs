@@ -17,8 +17,14 @@ pub struct NeighView {
     pub mac: Option<[u8; 6]>,
     /// `NUD_*`.
     pub state: u16,
+    /// `router`.
+    pub router: bool,
     /// `proxy`.
     pub proxy: bool,
+    /// `extern_learn`.
+    pub extern_learn: bool,
+    /// `managed`.
+    pub managed: bool,
     /// Seconds since it was used, confirmed and updated, and probes sent.
     pub ages: (u64, u64, u64, u32),
 }
@@ -38,8 +44,17 @@ pub fn neighbours(views: &[NeighView], form: Form, kernel: Kernel) -> String {
             let gap = if old { "" } else { " " };
             out.string("lladdr", &mac, format_args!("lladdr {mac}{gap}"));
         }
+        if n.router {
+            out.null("router", format_args!("router "));
+        }
         if n.proxy {
             out.null("proxy", format_args!("proxy "));
+        }
+        if n.extern_learn {
+            out.null("extern_learn", format_args!("extern_learn "));
+        }
+        if n.managed {
+            out.null("managed", format_args!("managed "));
         }
         if form.stats > 0 && !old {
             let (used, confirmed, updated, probes) = n.ages;

@@ -53,8 +53,8 @@ pub struct RouteView {
     pub realms: u32,
     /// Ways, where there are several.
     pub nexthops: Vec<NextHopView>,
-    /// `pref medium`.
-    pub pref: bool,
+    /// `pref`, of a router (RFC 4191); of IPv6.
+    pub pref: Option<&'static str>,
     /// The answer to a question: `mark`, and the flags of the cache; the route itself else.
     pub answer: Option<(u32, Vec<&'static str>)>,
 }
@@ -151,8 +151,8 @@ fn route(out: &mut Out, r: &RouteView, f: &RouteFilter, form: Form) {
         out.num("expires", seconds, format_args!("{gap}expires {seconds}sec "));
     }
     metrics(out, &r.metrics);
-    if r.pref {
-        out.string("pref", "medium", format_args!("pref medium"));
+    if let Some(pref) = r.pref {
+        out.string("pref", pref, format_args!("pref {pref}"));
     }
     if !r.nexthops.is_empty() {
         nexthops(out, &r.nexthops);

@@ -143,7 +143,12 @@ impl Host {
             self.timers.remove(old, Timer::Neigh(at));
         }
         if let Some(new) = fires {
-            self.neigh.at_mut(at).timer = Some(new);
+            let n = self.neigh.at_mut(at);
+            n.timer = Some(new);
+            //= linux v6.12 net/core/neighbour.c neigh_add_timer: who was heard of lately counts as used
+            if self.kernel >= Kernel::V6_12 {
+                n.used = n.used.max(n.confirmed);
+            }
             self.timers.insert(new, Timer::Neigh(at));
         }
     }

@@ -87,9 +87,9 @@ fn plain(line: &str, text: &str) -> String {
         return lines.join("\n");
     }
     if line.contains("route get") {
-        // What is cached of a route for a processor has the preference that its router had when it was first used.
+        // A processor keeps of a route the preference and the metrics that it had when it was first used.
         let words: Vec<&str> = text.split_whitespace().collect();
-        return words.split(|w| *w == "pref").next().unwrap_or_default().join(" ");
+        return words.split(|w| *w == "metric").next().unwrap_or_default().join(" ");
     }
     let keep = |l: &&str| !line.contains("addr") || l.starts_with("    ");
     text.lines().filter(keep).map(|l| format!("{}\n", l.trim_end())).collect()
@@ -127,6 +127,8 @@ fn play(case: &Value) -> Result<usize, String> {
             return Err(format!("step {n}: {line}\nours:\n{out}theirs:\n{theirs}"));
         }
     }
+    let end = case["steps"][case["steps"].as_array().map_or(0, |s| s.len() - 1)]["at"].as_i64();
+    m.run_until(Time::from_ns(BEGINS + end.ok_or("no time")?));
     asked(&m, case).map(|()| shown)
 }
 

@@ -164,17 +164,17 @@ mod tests {
     fn a_device_has_its_own_settings_or_those_of_default() {
         let mut table = NeighTable::new(Kernel::V6_12, Rng::named(1, "n"));
         assert_eq!(table.setting(true, 2, "retrans_time"), Some(100));
+        // Whole ticks of 4 ms.
         table.set_setting(true, 0, "retrans_time_ms", 250, 250).unwrap();
         table.set_setting(true, 3, "retrans_time", 200, 250).unwrap();
-        assert_eq!(table.setting(true, 2, "retrans_time_ms"), Some(250));
+        assert_eq!(table.setting(true, 2, "retrans_time_ms"), Some(252));
         assert_eq!(table.setting(true, 3, "retrans_time_ms"), Some(2_000));
         assert_eq!(table.setting(false, 3, "retrans_time_ms"), Some(1_000));
-        // Whole ticks of 4 ms.
         table.set_setting(false, 2, "base_reachable_time_ms", 30_001, 250).unwrap();
         assert_eq!(table.setting(false, 2, "base_reachable_time_ms"), Some(30_004));
         assert_eq!(table.set_setting(false, 2, "ucast_solicit", -1, 250), None);
         table.forget_parms(3);
-        assert_eq!(table.setting(true, 3, "retrans_time_ms"), Some(250));
+        assert_eq!(table.setting(true, 3, "retrans_time_ms"), Some(252));
     }
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
         let mut table = NeighTable::new(Kernel::V6_12, Rng::named(1, "n"));
         table.told_six(2, 0, 4_000, 250);
         for s in 0..40 {
-            let ticks = table.reachable_time(true, 2, Time::from_secs(400 * s));
+            let ticks = table.reachable_time(true, 2, Time::from_ns(400_000_000_000 * s));
             assert!((500..1_500).contains(&ticks), "{ticks}");
         }
         assert_eq!(table.setting(true, 2, "gc_stale_time"), Some(12));

@@ -274,16 +274,18 @@ impl Host {
             }
             None if lifetime == 0 => {}
             None => {
-                let learnt = Learnt { by_ra: true, router: len == 0, info: true, prefix: false };
-                self.six.fib.insert(Route6 {
+                let new = Route6 {
                     via: Some(router),
                     metric: METRIC,
                     proto: BY_RA,
                     pref,
-                    learnt,
-                    expires,
+                    learnt: Learnt { by_ra: true, router: len == 0, info: true, prefix: false },
                     ..Route6::new(network(dst, len), ifindex)
-                });
+                };
+                // It is entered as one that stays: no clearing away is begun for it.
+                if self.six.fib.insert(new.clone()) {
+                    self.six.fib.set_expiry(&new, |r| r.same_way(&new), expires);
+                }
             }
         }
     }

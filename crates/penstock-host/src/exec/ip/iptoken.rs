@@ -21,6 +21,9 @@ impl Host {
         let ifindex = self.token_dev(&set.dev)?;
         let device = &mut self.devices[ifindex];
         let conf = device.six.conf;
+        if device.mtu < crate::six::MIN_MTU {
+            return Err(super::errno(97));
+        }
         if device.loopback {
             return Err(refused("ipv6: Device is loopback"));
         }

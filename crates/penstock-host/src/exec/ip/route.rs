@@ -377,6 +377,9 @@ impl Host {
                 }
             }
         };
+        if self.devices[dev].mtu < crate::six::MIN_MTU {
+            return Err(errno(KernelError::ENODEV));
+        }
         if !self.devices[dev].up {
             return Err(self.no(crate::link::ENETDOWN, "Nexthop device is not up"));
         }

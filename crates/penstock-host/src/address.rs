@@ -142,6 +142,7 @@ impl Host {
                 self.six_forgets_mtu(ifindex);
                 self.ask_routers(ifindex, now);
             }
+            self.radvd_touched(ifindex, now);
             self.bond_follows(ifindex, now);
             self.bridge_follows(ifindex, now);
             self.veth_follows(ifindex, now);

@@ -16,6 +16,7 @@ mod nettools;
 mod objects;
 mod ppp;
 mod programs;
+mod radvd;
 mod settings;
 mod tc;
 pub(crate) mod vlantools;

@@ -44,6 +44,7 @@ mod paths;
 mod ppp;
 mod proc;
 mod quick;
+mod radvd;
 pub mod rebuild;
 pub mod route;
 pub mod six;
@@ -184,6 +185,8 @@ pub(crate) enum Timer {
     Routers(u32),
     /// A `pppd` has something to do, by its number.
     Ppp(u32),
+    /// `radvd` has something to say.
+    Radvd,
 }
 
 /// Settings under `/proc/sys`.
@@ -327,6 +330,8 @@ pub struct Host {
     pub(crate) paths: paths::Paths,
     /// Those that speak PPP.
     pub(crate) ppp: ppp::Ppp,
+    /// What tells links of this router.
+    pub(crate) radvd: radvd::Radvd,
     /// How many keys `wg` has made.
     pub(crate) wg_keys: u32,
 }
@@ -393,6 +398,7 @@ impl Host {
             bpf_programs: 0,
             paths: paths::Paths::default(),
             ppp: ppp::Ppp::default(),
+            radvd: radvd::Radvd::default(),
             wg_keys: 0,
             ip_id: 0,
             teql: None,

@@ -118,6 +118,8 @@ impl Host {
         host.default_qdisc = self.default_qdisc;
         (host.clock, host.hz) = (self.clock, self.hz);
         host.sysctl.inherit(&self.sysctl);
+        host.six.asks = self.six.asks;
+        host.six.on = self.six.asks;
         host.new_device("lo", "loopback", None);
         self.spaces.names.insert(0, (name.to_owned(), host.space));
         self.spaces.hosts.push(host);

@@ -51,6 +51,9 @@ pub fn applies(experiment: &Experiment, host: &HostSpec, dev: &str) -> Result<Ra
     if says(&["pppd", "pon ", "pppoe-server"]) {
         return Err("its machine speaks PPP by itself, and would in the replay too");
     }
+    if says(&["radvd"]) {
+        return Err("its machine tells others of itself, or hears of routers, and would not in the replay");
+    }
     let whole = experiment.offloads || says(&["tso", "gso"]);
     if whole && says(&["tbf", "cake", "netem", "taprio", "dualpi2"]) {
         return Err("its queue may cut super-packets, of which only the first segment is followed");

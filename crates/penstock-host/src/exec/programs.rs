@@ -109,15 +109,18 @@ pub static PROGRAMS: &[Program] = &[
     program("iptables-save", Network, "a dump of the packet filter", |h, c| {
         filter(h, Family::Ip, "-save", c)
     }),
+    program("killall", Script, "ends programs by their name", |h, c| h.killall(c)),
     program("ls", Machine, "folders of /proc and /sys", |h, c| h.ls(c.line)),
     program("lsmod", Network, "modules of the kernel", |h, _| h.lsmod()),
     program("modprobe", Network, "adds a module to the kernel", |h, c| h.modprobe(c.line, c.now)),
     program("netstat", Script, "the routes, as net-tools show them", |h, c| h.netstat(c.line)),
     program("nft", Network, "the packet filter nf_tables", |h, c| h.nft(c.line, c.files, c.now)),
+    program("pkill", Script, "ends programs by their name", |h, c| h.killall(c)),
     program("poff", Script, "ends lines of PPPoE", |h, c| h.poff(c)),
     program("pon", Script, "begins a line of PPPoE by the name of its file", |h, c| h.pon(c)),
     program("pppd", Script, "a line of PPPoE", |h, c| h.pppd(c)),
     program("pppoe-server", Script, "the other end of lines of PPPoE", |h, c| h.pppoe_server(c)),
+    program("radvd", Script, "tells a link of its router of IPv6", |h, c| h.radvd(c)),
     program("rmmod", Network, "takes a module out of the kernel", |h, c| h.rmmod(c.line, c.now)),
     program("route", Network, "the routes, as net-tools show them", |h, c| h.route_tool(c.line, c.now)),
     program("sync", Machine, "nothing, successfully", |_, _| Output::default()),

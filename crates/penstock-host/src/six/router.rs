@@ -117,6 +117,7 @@ impl Host {
             ROUTER_SOLICITATION => self.ndisc_recv_rs(ifindex, h, bytes, cx),
             _ => self.ndisc_router_discovery(ifindex, h, i, bytes, cx),
         }
+        self.radvd_hears(ifindex, h, i, bytes, cx);
     }
     fn ndisc_recv_rs(&mut self, ifindex: u32, h: Ipv6, bytes: &[u8], cx: &mut HostCx<'_>) {
         if !self.devices[ifindex].six.conf.forwarding || h.src.is_unspecified() {
@@ -129,7 +130,9 @@ impl Host {
 
     fn ndisc_router_discovery(&mut self, ifindex: u32, h: Ipv6, i: Icmp, bytes: &[u8], cx: &mut HostCx<'_>) {
         let Some(all) = bytes.get(8..).and_then(options).filter(|_| is_link_local(h.src)) else { return };
-        self.six_begin(cx.now);
+        if !self.six.on {
+            return;
+        }
         let conf = self.devices[ifindex].six.conf;
         let accepts = conf.accepts_ra();
         let trusted = conf.ra.of(Ra::FROM_LOCAL) != 0 || !self.has_address6(ifindex, h.src);
@@ -399,7 +402,7 @@ impl Host {
         }
     }
     /// From now on it makes addresses of IPv6 of its own, and asks for routers where a device is up or comes up, as Linux does. Without this a
-    /// machine hears routers, but does not ask: what nobody answers would only be in the way.
+    /// machine that has an address of IPv6 hears routers, but does not ask: what nobody answers would only be in the way.
     pub fn look_for_routers(&mut self, now: Time) {
         if std::mem::replace(&mut self.six.asks, true) {
             return;

@@ -65,6 +65,13 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
     for link in &experiment.links {
         built.link(link, experiment, &mut faults);
     }
+    if has_radvd(experiment) {
+        for (host, &id) in experiment.hosts.iter().zip(&built.hosts) {
+            if host.os == spec::Os::Linux && host.cisco.is_none() && !host.switch {
+                built.world.host_mut(id).look_for_routers(Time::ZERO);
+            }
+        }
+    }
     for (host, &id) in experiment.hosts.iter().zip(&built.hosts.clone()) {
         built.setup(host, id, experiment, dice_of(seed, &host.name), &mut faults);
     }
@@ -109,6 +116,13 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
     }
     built.world.sample_every(experiment.sample());
     Ok(built)
+}
+
+/// Whether a machine may tell others of routers: then all look for them.
+pub(super) fn has_radvd(experiment: &Experiment) -> bool {
+    let setups = experiment.hosts.iter().flat_map(|h| &h.setup).map(|s| &s.text);
+    let scripts = experiment.apps.iter().flat_map(|a| a.script.iter().map(|s| &s.text).chain([&a.run]));
+    setups.chain(scripts).any(|text| text.contains("radvd"))
 }
 
 impl Built {

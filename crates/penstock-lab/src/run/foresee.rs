@@ -281,7 +281,9 @@ impl<'a> Net<'a> {
     /// Whether packets get there, and answers back.
     fn there_and_back(&self, from: usize, dst: IpAddr, answers: bool) -> Result<(), Cause> {
         let broadcast = matches!(dst, IpAddr::V4(dst) if dst.is_broadcast());
-        if dst.is_loopback() || dst.is_multicast() || broadcast {
+        // Where routers tell of themselves, who has which address and route is seen in the run.
+        let learnt = dst.is_ipv6() && super::build::has_radvd(self.experiment);
+        if dst.is_loopback() || dst.is_multicast() || broadcast || learnt {
             return Err(Unknown);
         }
         let there = self.way(from, dst)?;

@@ -317,8 +317,14 @@ const QUEUES: [&str; 12] = [
 pub(crate) fn unread_sections(text: &str) -> Vec<Missed> {
     let of = text.lines().enumerate().filter(|(_, l)| QUEUES.contains(&l.trim()));
     let why = "settings of systemd-networkd are not read";
-    of.map(|(n, _)| Missed { from: n as u32 + 1, to: n as u32 + 1, commands: 1, why: why.to_owned() })
-        .collect()
+    of.map(|(n, _)| Missed {
+        file: String::new(),
+        from: n as u32 + 1,
+        to: n as u32 + 1,
+        commands: 1,
+        why: why.to_owned(),
+    })
+    .collect()
 }
 
 /// Lines that speak of a command and stand in none of the scripts that were read.
@@ -327,6 +333,7 @@ pub(crate) fn unread(text: &str, scripts: &[String], why: &str) -> Vec<Missed> {
     let was_read = |n: usize| read.iter().any(|s| s.get(n).is_some_and(|l| !l.trim().is_empty()));
     let missed = text.lines().enumerate().filter(|(n, line)| speaks(line) && !was_read(*n));
     let one = |(n, _): (usize, &str)| Missed {
+        file: String::new(),
         from: n as u32 + 1,
         to: n as u32 + 1,
         commands: 1,

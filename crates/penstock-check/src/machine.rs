@@ -515,9 +515,15 @@ impl Watched<'_> {
     fn before_link(&mut self, words: &[String]) {
         // What it tries to make is its own, whether it is lent already or not.
         self.made.extend(added(words));
-        if let Some(name) = deleted(words) {
+        if let Some(name) = deleted(words).filter(|name| !self.is_trial(name)) {
             self.keep_life(&name);
         }
+    }
+    /// Whether a device was made only to see whether a command works: nothing else was done since.
+    fn is_trial(&self, name: &str) -> bool {
+        let log = self.log.borrow();
+        let made = log.iter().rposition(|s| added(&s.words).is_some_and(|n| n == name));
+        made.is_some_and(|at| log.len() - at < 6 && log[at..].iter().all(|s| s.has(name)))
     }
     fn after_link(&mut self, words: &[String]) {
         if let Some(name) = deleted(words) {

@@ -153,15 +153,13 @@ impl Coverage {
                 self.files.iter().map(one).collect::<Vec<_>>().join(", ")
             );
         }
-        if self.commands == 0 {
-            return out;
-        }
         if !self.is_whole() && self.runs >= crate::explore::RUNS {
             out += &format!("  the script was run {} times, which is the most\n", self.runs);
         }
         if !self.unknown.is_empty() || !self.parts.is_empty() {
             let mut names: Vec<(&str, u32)> = Vec::new();
-            let programs = self.unknown.iter().filter(|u| !u.0.contains(' '));
+            // Of a text without network commands other programs are no matter.
+            let programs = self.unknown.iter().filter(|u| self.commands > 0 && !u.0.contains(' '));
             for (name, line) in programs.chain(&self.parts) {
                 let name = if unknown::is_symbol(name) { "a program whose name is unknown" } else { name };
                 if names.last().is_none_or(|n| n.0 != name) {

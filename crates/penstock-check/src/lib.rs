@@ -32,6 +32,7 @@ mod machine;
 mod marks;
 mod names;
 mod python;
+mod recipes;
 pub mod rules;
 mod source;
 mod sourced;
@@ -385,7 +386,8 @@ fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
     let misspelled: BTreeSet<(String, u32)> =
         all.iter().filter(|f| f.code == "PS238").map(|f| (f.file.clone(), f.begins)).collect();
     let doubled = |f: &Finding| {
-        matches!(f.code, "PS001" | "PS002" | "PS004") && misspelled.contains(&(f.file.clone(), f.begins))
+        matches!(f.code, "PS001" | "PS002" | "PS004" | "PS241")
+            && misspelled.contains(&(f.file.clone(), f.begins))
             || f.code == "PS182" && (classified || explained.contains(&(f.file.clone(), f.begins)))
     };
     all.into_iter().filter(|f| !doubled(f)).collect()

@@ -303,3 +303,37 @@ fn classes_that_are_there_are_told() {
     assert_eq!(told(2), "1: has the classes 1:1, 1:2.");
     assert!(told(9).ends_with("1:7, 1:8 and 1 more."), "{}", told(9));
 }
+
+/// What a run would refuse of pppd's options is said; of options that no file gives, that.
+#[test]
+fn options_of_pppd_that_are_not_simulated_are_named() {
+    let answer =
+        of("#!/bin/sh\npppd plugin rp-pppoe.so eth0 user a demand\npppoe-server -I eth1 -Z 3\npon dsl\n");
+    let said = answer.coverage.text();
+    for words in [
+        "pppd: option \"demand\" (line 2)",
+        "pppoe-server: -Z 3 (line 3)",
+        "pon: a file of options that is not given (line 4)",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert_eq!((answer.findings, answer.coverage.commands), (Vec::new(), 0));
+}
+
+#[test]
+fn justfiles_and_restructured_text_are_read_as_what_they_are() {
+    let named = |name: &str, text: &str| {
+        let script = Script { text: text.to_owned(), name: name.to_owned(), ..Script::default() };
+        let answer = examine(&script, &Settings::default());
+        let found: Vec<_> = answer.findings.iter().map(|f| (f.code, f.line)).collect();
+        (found, answer.coverage.looked_at, answer.coverage.commands)
+    };
+    let just = format!(
+        "dev := \"eth0\"\n\n# shapes\nup: build\n    @tc qdisc replace dev {{{{dev}}}} root cake bandwidth 5mbit\n    {WRONG}\ndown:\n    -tc qdisc del dev {{{{ dev }}}} root\n"
+    );
+    assert_eq!(named("justfile", &just), (vec![("PS001", 6)], 3, 3));
+    let rst = format!(
+        "Shaping\n=======\n\n.. code-block:: console\n\n   $ tc qdisc show\n   qdisc noqueue 0: dev lo root\n   $ {WRONG}\nText::\n\n   tc qdisc show\n"
+    );
+    assert_eq!(named("docs/shaping.rst", &rst), (vec![("PS001", 8)], 3, 3));
+}

@@ -78,8 +78,8 @@ fn is_script(name: &str, bytes: &[u8]) -> bool {
     let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     let shapes = words.any(|w| matches!(w, "tc" | "iptables" | "ip6tables" | "nft" | "qdisc"));
     // Units, Dockerfiles and YAML hold commands among other things; what a text shows is checked where it is named.
-    let holds =
-        !name.ends_with(".md") && !name.ends_with(".markdown") && penstock_check::holds_commands(name, &text);
+    let holds = ![".md", ".markdown", ".rst"].iter().any(|s| name.ends_with(s))
+        && penstock_check::holds_commands(name, &text);
     let nft = name.ends_with(".nft") || first.starts_with("#!") && first.contains("nft");
     shapes && (suffix || shebang || begins && !name.contains('.') || holds) || nft && holds
 }

@@ -24,7 +24,7 @@ fn main() -> Result<(), std::io::Error> {
         if fix {
             print!("{}", fixed(&script.text, &answer.findings, Which::Safe).0);
         } else {
-            print!("{}", form::text(&answer.findings, &answer.coverage, &script.name, &script.text));
+            print!("{}", form::text(&answer.findings, &answer.coverage, &[(&script.name, &script.text)]));
         }
     }
     Ok(())

@@ -1,11 +1,11 @@
 //! How much of a script was looked at.
 
 use crate::facts::Facts;
-use crate::source::Source;
+use crate::sourced::Whole;
 use crate::syntax::Syntax;
 use crate::unknown;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many of a script's network commands were looked at, and why others were not.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -22,11 +22,15 @@ pub struct Coverage {
     pub parts: BTreeSet<(String, u32)>,
     /// How often the script was run.
     pub runs: usize,
+    /// Files that the script sources and that were read: how many of the commands stand in each, and how many of those were looked at.
+    pub files: BTreeMap<String, (usize, usize)>,
 }
 
-/// Commands one after the other that were not looked at for one reason.
+/// Commands one after the other that were not looked at for one reason; of none, a line whose file was not read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Missed {
+    /// The file of the lines; empty: the script itself.
+    pub file: String,
     /// First line.
     pub from: u32,
     /// Last line.
@@ -37,8 +41,34 @@ pub struct Missed {
     pub why: String,
 }
 
+impl Missed {
+    /// The file of its lines, where `name` is the script's.
+    pub fn file<'a>(&'a self, name: &'a str) -> &'a str {
+        if self.file.is_empty() { name } else { &self.file }
+    }
+
+    /// In words, without the lines.
+    pub fn said(&self) -> String {
+        match self.commands {
+            0 => self.why.clone(),
+            n => format!("{n} network commands not looked at: {}", self.why),
+        }
+    }
+
+    /// In words, with the lines.
+    pub fn text(&self) -> String {
+        let lines = match (self.from, self.to) {
+            (from, to) if from == to => format!("line {from}"),
+            (from, to) => format!("lines {from}-{to}"),
+        };
+        let file = if self.file.is_empty() { String::new() } else { format!("{}, ", self.file) };
+        let how = if self.commands == 0 { ":" } else { " not reached:" };
+        format!("{file}{lines}{how} {}", self.why)
+    }
+}
+
 impl Coverage {
-    pub(crate) fn of(syntax: &Syntax, reached: &BTreeSet<usize>, runs: usize, source: &Source) -> Coverage {
+    pub(crate) fn of(syntax: &Syntax, reached: &BTreeSet<usize>, runs: usize, whole: &Whole) -> Coverage {
         let mut all = Coverage { runs, ..Coverage::default() };
         let ended =
             syntax.commands.iter().enumerate().filter(|c| reached.contains(&c.0)).map(|c| c.1.line).max();
@@ -52,8 +82,13 @@ impl Coverage {
                 Some(line) if line <= command.line => format!("the script ends behind line {line}"),
                 _ => "the script ends before".to_owned(),
             });
-            all.miss(command.line, command.last.min(source.lines.len() as u32), why);
+            let file = whole.place(command.line).0.unwrap_or("").to_owned();
+            all.miss(file, command.line, command.last, why);
         }
+        all.missed =
+            all.missed.into_iter().chain(whole.unread.iter().cloned()).map(|m| whole.missed(m)).collect();
+        all.missed.sort_by(|a, b| (&a.file, a.from).cmp(&(&b.file, b.from)));
+        all.files = whole.files(syntax.network().map(|(at, c)| (c.line, reached.contains(&at))));
         all
     }
 
@@ -73,52 +108,58 @@ impl Coverage {
             } else {
                 "its words are not known"
             };
-            all.miss(line, line, why.to_owned());
+            all.miss(String::new(), line, line, why.to_owned());
         }
         for (line, why) in unread_of_python(facts, &given) {
             all.commands += 1;
-            all.miss(line, line, why.to_owned());
+            all.miss(String::new(), line, line, why.to_owned());
         }
         all.missed.sort_by_key(|m| m.from);
         all
     }
 
-    fn miss(&mut self, from: u32, to: u32, why: String) {
+    fn miss(&mut self, file: String, from: u32, to: u32, why: String) {
         match self.missed.last_mut() {
-            Some(last) if last.why == why => {
+            Some(last) if last.why == why && last.file == file => {
                 last.to = to.max(last.to);
                 last.commands += 1;
             }
-            _ => self.missed.push(Missed { from, to, commands: 1, why }),
+            _ => self.missed.push(Missed { file, from, to, commands: 1, why }),
         }
     }
 
-    /// Whether every network command was looked at.
+    /// Whether every network command was looked at, and every file that is sourced was read.
     pub fn is_whole(&self) -> bool {
-        self.looked_at == self.commands
+        self.looked_at == self.commands && self.missed.iter().all(|m| m.commands > 0)
     }
 
     /// In words: one line, and one for each reason.
     pub fn text(&self) -> String {
-        if self.commands == 0 {
-            return "no network command in it\n".to_owned();
-        }
         let plural = if self.commands == 1 { "" } else { "s" };
-        let mut out = format!("{} of {} network command{plural} looked at\n", self.looked_at, self.commands);
+        let mut out = match self.commands {
+            0 => "no network command in it\n".to_owned(),
+            all => format!("{} of {all} network command{plural} looked at\n", self.looked_at),
+        };
         for missed in &self.missed {
-            let lines = if missed.from == missed.to {
-                format!("line {}", missed.from)
-            } else {
-                format!("lines {}-{}", missed.from, missed.to)
+            out += &format!("  {}\n", missed.text());
+        }
+        if !self.files.is_empty() {
+            let one = |(name, (commands, looked_at)): (&String, &(usize, usize))| match commands {
+                0 => name.clone(),
+                n => format!("{name} ({looked_at} of {n})"),
             };
-            out += &format!("  {lines} not reached: {}\n", missed.why);
+            out += &format!(
+                "  sourced and read as well: {}\n",
+                self.files.iter().map(one).collect::<Vec<_>>().join(", ")
+            );
         }
         if !self.is_whole() && self.runs >= crate::explore::RUNS {
             out += &format!("  the script was run {} times, which is the most\n", self.runs);
         }
         if !self.unknown.is_empty() || !self.parts.is_empty() {
             let mut names: Vec<(&str, u32)> = Vec::new();
-            let programs = self.unknown.iter().filter(|u| !u.0.contains(' '));
+            // Of a text without network commands other programs are no matter.
+            let programs = self.unknown.iter().filter(|u| self.commands > 0 && !u.0.contains(' '));
             for (name, line) in programs.chain(&self.parts) {
                 let name = if unknown::is_symbol(name) { "a program whose name is unknown" } else { name };
                 if names.last().is_none_or(|n| n.0 != name) {
@@ -136,9 +177,17 @@ impl Coverage {
 
     /// The same as JSON.
     pub fn json(&self) -> Value {
-        let missed = |m: &Missed| json!({ "from": m.from, "to": m.to, "commands": m.commands, "why": m.why });
+        let missed = |m: &Missed| {
+            let mut one = json!({ "from": m.from, "to": m.to, "commands": m.commands, "why": m.why });
+            if !m.file.is_empty() {
+                one["file"] = json!(m.file);
+            }
+            one
+        };
         let unknown = |u: &(String, u32)| json!({ "program": u.0, "line": u.1 });
+        let file = |(name, (commands, looked_at)): (&String, &(usize, usize))| json!({ "file": name, "commands": commands, "looked_at": looked_at });
         json!({
+            "sourced": self.files.iter().map(file).collect::<Vec<_>>(),
             "commands": self.commands, "looked_at": self.looked_at, "runs": self.runs,
             "not_reached": self.missed.iter().map(missed).collect::<Vec<_>>(),
             "not_simulated": self.unknown.iter().chain(&self.parts).map(unknown).collect::<Vec<_>>(),

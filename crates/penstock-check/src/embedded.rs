@@ -11,6 +11,8 @@ pub(crate) enum Kind {
     Interfaces,
     /// A Makefile.
     Make,
+    /// A justfile.
+    Just,
     /// A service of OpenRC: a shell script whose functions are called by another program.
     OpenRc,
     /// A crontab(5), with the column of users or without.
@@ -49,6 +51,9 @@ pub(crate) fn kind(file: &str, text: &str) -> Option<Kind> {
     if matches!(file, "makefile" | "gnumakefile") || suffix == "mk" {
         return Some(Kind::Make);
     }
+    if matches!(file, "justfile" | ".justfile") || suffix == "just" {
+        return Some(Kind::Just);
+    }
     if matches!(file, "vagrantfile" | "jenkinsfile") || OTHERS.contains(&suffix) {
         return Some(Kind::Other);
     }
@@ -68,6 +73,7 @@ pub(crate) fn scripts(kind: Kind, lines: &[&str]) -> Vec<String> {
     match kind {
         Kind::Interfaces => interfaces(lines),
         Kind::Make => make(lines),
+        Kind::Just => crate::recipes::just(lines),
         Kind::Cron => crontab(lines),
         Kind::OpenRc => {
             let first = std::iter::once("#!/bin/sh".to_owned());
@@ -163,11 +169,6 @@ fn interfaces(lines: &[&str]) -> Vec<String> {
 
 /// The recipes of a Makefile; of targets that take down each for itself. `$(NAME)` is a variable, `$$` a dollar for the shell.
 fn make(lines: &[&str]) -> Vec<String> {
-    let takes = |target: &str| {
-        ["clean", "down", "stop", "del", "reset", "teardown", "off", "clear", "remove"]
-            .iter()
-            .any(|w| target.contains(w))
-    };
     let mut all = vec![vec![String::new(); lines.len()]];
     let mut into = 0;
     let mut goes_on = false;
@@ -195,7 +196,7 @@ fn make(lines: &[&str]) -> Vec<String> {
             _ if line.contains(':') && !line.starts_with(['#', '.', ' ']) => {
                 let target = line.split(':').next().unwrap_or("").trim();
                 into = 0;
-                if takes(target) {
+                if takes_down(target) {
                     // Variables are its own too.
                     all.push(
                         all[0].iter().map(|l| if is_set(l) { l.clone() } else { String::new() }).collect(),
@@ -209,7 +210,14 @@ fn make(lines: &[&str]) -> Vec<String> {
     all.into_iter().map(joined).collect()
 }
 
-fn is_set(line: &str) -> bool {
+/// Whether a recipe of this name takes down what others set up.
+pub(crate) fn takes_down(target: &str) -> bool {
+    ["clean", "down", "stop", "del", "reset", "teardown", "off", "clear", "remove"]
+        .iter()
+        .any(|w| target.contains(w))
+}
+
+pub(crate) fn is_set(line: &str) -> bool {
     line.split_once('=')
         .is_some_and(|(n, _)| !n.is_empty() && n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
 }
@@ -317,8 +325,14 @@ const QUEUES: [&str; 12] = [
 pub(crate) fn unread_sections(text: &str) -> Vec<Missed> {
     let of = text.lines().enumerate().filter(|(_, l)| QUEUES.contains(&l.trim()));
     let why = "settings of systemd-networkd are not read";
-    of.map(|(n, _)| Missed { from: n as u32 + 1, to: n as u32 + 1, commands: 1, why: why.to_owned() })
-        .collect()
+    of.map(|(n, _)| Missed {
+        file: String::new(),
+        from: n as u32 + 1,
+        to: n as u32 + 1,
+        commands: 1,
+        why: why.to_owned(),
+    })
+    .collect()
 }
 
 /// Lines that speak of a command and stand in none of the scripts that were read.
@@ -327,6 +341,7 @@ pub(crate) fn unread(text: &str, scripts: &[String], why: &str) -> Vec<Missed> {
     let was_read = |n: usize| read.iter().any(|s| s.get(n).is_some_and(|l| !l.trim().is_empty()));
     let missed = text.lines().enumerate().filter(|(n, line)| speaks(line) && !was_read(*n));
     let one = |(n, _): (usize, &str)| Missed {
+        file: String::new(),
         from: n as u32 + 1,
         to: n as u32 + 1,
         commands: 1,

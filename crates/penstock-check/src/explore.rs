@@ -6,6 +6,7 @@
 use crate::coverage::Coverage;
 use crate::facts::Facts;
 use crate::source::{Form, Source};
+use crate::sourced::{Sourced, Whole};
 use crate::syntax::{End, Frame, Syntax};
 use crate::unknown::symbol;
 use crate::{Settings, watch};
@@ -23,6 +24,8 @@ pub(crate) struct Explored {
     pub facts: Facts,
     pub others: Vec<Facts>,
     pub coverage: Coverage,
+    /// The text with those of the files that it sources.
+    pub whole: Whole,
 }
 
 /// A script as a run takes it.
@@ -30,23 +33,26 @@ pub(crate) struct Explored {
 pub(crate) struct Variant<'a> {
     pub script: Script,
     pub source: Source,
+    /// The files that the texts of `script` and `source` are.
+    pub whole: &'a Whole,
     pub syntax: Option<&'a Syntax>,
     pub limits: Limits,
 }
 
-/// Runs a script as often as is needed.
-pub(crate) fn explore(script: &Script, settings: &Settings) -> Explored {
-    let source = Source::new(&script.text);
+/// Runs a script, with those of the files that it sources, as often as is needed.
+pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) -> Explored {
+    let whole = Whole::of(script, beside);
+    let source = Source::new(&whole.text);
     let python = source.form == Form::Python;
+    let runnable = if python { source.runnable() } else { whole.placed(&source.runnable()) };
+    let symbol = symbol(&whole.text);
     let runnable = match python || !script.args.is_empty() {
-        true => source.runnable(),
-        false => given(&source.runnable(), &options(&source), symbol(&script.text)),
+        true => runnable,
+        false => given(&runnable, &options(&source), symbol),
     };
     let syntax = if python { Syntax::default() } else { Syntax::of(&runnable) };
-    let symbol = symbol(&script.text);
-    let sources_unknown = syntax.sourced.iter().any(|f| !script.files.iter().any(|(path, _)| path == f));
     let mut env = script.env.clone();
-    if sources_unknown {
+    if whole.lacks {
         env.extend(unset(&syntax, script, symbol));
     }
     if !python {
@@ -66,7 +72,8 @@ pub(crate) fn explore(script: &Script, settings: &Settings) -> Explored {
         env,
         ..script.clone()
     };
-    let variant = Variant { script: first, source, syntax: Some(&syntax), limits: script_limits() };
+    let variant =
+        Variant { script: first, source, whole: &whole, syntax: Some(&syntax), limits: script_limits() };
     let mut facts = watch::run(&variant, settings);
     let mut reached = facts.reached.clone();
     let mut others: Vec<Facts> = Vec::new();
@@ -97,6 +104,10 @@ pub(crate) fn explore(script: &Script, settings: &Settings) -> Explored {
         let mut tries: BTreeMap<usize, usize> = BTreeMap::new();
         // What was reached without a call of ours: a function that a plan has called is called again for what it has left.
         let natural = reached.clone();
+        // A script may never come to its end: then functions are called right behind the last of them.
+        let own = whole.own_bytes(&runnable);
+        let early = syntax.defined.iter().copied().rfind(|at| *at <= own);
+        let mut is_early = false;
         while missing(&reached) > 0 && runs < RUNS {
             let mut plan = Plan::new(&syntax, symbol, runs > 3);
             plan.backwards = runs % 2 == 1;
@@ -112,7 +123,15 @@ pub(crate) fn explore(script: &Script, settings: &Settings) -> Explored {
             let mut forced = passed.clone();
             let mut edits = neutral(&syntax, &runnable, plan.returns);
             edits.extend(plan.edits());
-            forced.script.text = edited(&runnable, edits) + &plan.calls();
+            let early = early.filter(|_| is_early && !plan.called.is_empty());
+            let calls = plan.calls();
+            if let Some(at) = early {
+                edits.push((at, 0, calls.replace('\n', ";").trim_end_matches(';').to_owned()));
+            }
+            forced.script.text = edited(&runnable, edits);
+            if early.is_none() {
+                forced.script.text += &calls;
+            }
             if !plan.called.is_empty() {
                 let known: BTreeSet<String> = forced.script.env.iter().map(|e| e.0.clone()).collect();
                 let unset = unset(&syntax, script, symbol);
@@ -121,6 +140,11 @@ pub(crate) fn explore(script: &Script, settings: &Settings) -> Explored {
             let mut there = watch::run(&forced, settings);
             runs += 1;
             there.forced = true;
+            if let Some(at) = early {
+                let line = runnable[..at].matches('\n').count() as u32 + 1;
+                there.planned = line;
+                there.spaces.iter_mut().for_each(|s| s.planned = line);
+            }
             // The divisor is an argument that is unknown here: that is not the script's mistake.
             there.stopped = there.stopped.filter(|why| !why.contains(BY_NOTHING));
             there.stderr =
@@ -128,21 +152,31 @@ pub(crate) fn explore(script: &Script, settings: &Settings) -> Explored {
             there.library = facts.reached.is_empty();
             let more = there.reached.difference(&reached).next().is_some();
             reached.extend(&there.reached);
+            is_early = !more && !is_early;
             if more {
                 others.push(there);
             }
         }
     }
-    let mut coverage = Coverage::of(&syntax, &reached, runs, &variant.source);
+    let mut coverage = Coverage::of(&syntax, &reached, runs, &whole);
     if python {
         coverage = Coverage::of_python(&facts);
     }
+    // What stands in a sourced file is told with that file's name.
+    let named = |name: &String, line: u32| match whole.place(line) {
+        (Some(file), line) => (format!("{name} in {file}"), line),
+        (None, line) => (name.clone(), line),
+    };
     for facts in std::iter::once(&facts).chain(&others) {
-        coverage.unknown.extend(facts.unknown.iter().cloned());
-        let parts = facts.steps.iter().filter_map(|s| Some((s.unsimulated.clone()?, s.line)));
+        for (name, line) in &facts.unknown {
+            let elsewhere = whole.place(*line).0.is_some() && !name.contains(' ');
+            let into = if elsewhere { &mut coverage.parts } else { &mut coverage.unknown };
+            into.insert(named(name, *line));
+        }
+        let parts = facts.steps.iter().filter_map(|s| Some(named(s.unsimulated.as_ref()?, s.line)));
         coverage.parts.extend(parts);
     }
-    Explored { facts, others, coverage }
+    Explored { facts, others, coverage, whole }
 }
 
 fn script_limits() -> Limits {

@@ -321,6 +321,8 @@ pub struct Facts {
     pub forced: bool,
     /// Whether the script as it stands gives no network command: it is there to be sourced.
     pub library: bool,
+    /// The line in which functions are called that nobody else calls; 0 where that is behind the text.
+    pub(crate) planned: u32,
     /// Which of the text's commands were carried out.
     pub(crate) reached: BTreeSet<usize>,
     /// Programs that are not simulated, with the lines of their calls.
@@ -357,6 +359,10 @@ impl Facts {
             Some(dev) if dev != device => None,
             _ => self.link,
         }
+    }
+    /// Whether a call at this line is one that the script itself makes.
+    pub(crate) fn is_called(&self, line: u32) -> bool {
+        line > 0 && line <= self.source.lines.len() as u32 && line != self.planned
     }
     /// Devices the script put a qdisc on.
     pub fn shaped(&self) -> impl Iterator<Item = &Device> {

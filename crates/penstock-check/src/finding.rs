@@ -238,15 +238,13 @@ impl<'a> Found<'a> {
         let mut say = say;
         self.as_written(step, call.as_ref().or(written.as_ref()), &mut say);
         if place.inside && !step.calls.is_empty() {
-            let behind = self.facts.source.lines.len() as u32;
-            let lines: Vec<String> =
-                step.calls.iter().filter(|l| **l > 0 && **l <= behind).take(3).map(u32::to_string).collect();
+            let called = |l: &&u32| self.facts.is_called(**l);
+            let lines: Vec<String> = step.calls.iter().filter(called).take(3).map(u32::to_string).collect();
             if !lines.is_empty() {
                 say.reason += &format!(" Called from line {}.", lines.join(", from line "));
             }
         }
-        let behind = self.facts.source.lines.len() as u32;
-        if place.varies && step.calls.first().is_some_and(|l| *l > 0 && *l <= behind) {
+        if place.varies && step.calls.first().is_some_and(|l| self.facts.is_called(*l)) {
             let key = (self.code, place.begins, place.column);
             let said = self.by_call.entry(key).or_default();
             if said.len() < 100 && said.iter().all(|s| s.0 != step.calls) {

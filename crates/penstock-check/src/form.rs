@@ -4,6 +4,7 @@ use crate::coverage::Coverage;
 use crate::finding::{Edit, Finding, Level};
 use crate::rules;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 fn level(severity: Level) -> &'static str {
     severity.name()
@@ -11,14 +12,18 @@ fn level(severity: Level) -> &'static str {
 
 /// For people: each finding with the line it is about.
 ///
-/// `name` is the file's whose text is given; of findings in others the line is not shown.
-pub fn text(findings: &[Finding], coverage: &Coverage, name: &str, source: &str) -> String {
-    let lines: Vec<&str> = source.lines().collect();
+/// `texts` are files by their names; of findings in others the line is not shown.
+pub fn text(findings: &[Finding], coverage: &Coverage, texts: &[(&str, &str)]) -> String {
+    let files: BTreeMap<&str, Vec<&str>> = match findings.is_empty() {
+        true => BTreeMap::new(),
+        false => texts.iter().rev().map(|(name, text)| (*name, text.lines().collect())).collect(),
+    };
     let mut out = String::new();
     for f in findings {
         let column = if f.column > 0 { format!(":{}", f.column) } else { String::new() };
         out += &format!("{}:{}{column}: {} {}: {}\n", f.file, f.line, level(f.severity), f.code, f.message);
-        if let Some(line) = lines.get((f.line as usize).wrapping_sub(1)).filter(|_| f.file == name) {
+        let lines = files.get(f.file.as_str());
+        if let Some(line) = lines.and_then(|l| l.get((f.line as usize).wrapping_sub(1))) {
             let shown = line.trim_start();
             let cut = line.chars().count() - shown.chars().count();
             out += &format!("    {shown}\n");
@@ -111,9 +116,8 @@ pub fn gcc(findings: &[Finding], coverage: &Coverage, name: &str) -> String {
         let text = format!("{}.{why}", f.message).replace('\n', " ");
         format!("{}:{}:{}: {}: {text} [{}]\n", f.file, f.line, f.column.max(1), level(f.severity), f.code)
     };
-    let unread = |m: &crate::coverage::Missed| {
-        format!("{name}:{}:1: warning: {} network commands not looked at: {}\n", m.from, m.commands, m.why)
-    };
+    let unread =
+        |m: &crate::coverage::Missed| format!("{}:{}:1: warning: {}\n", m.file(name), m.from, m.said());
     findings.iter().map(one).chain(coverage.missed.iter().map(unread)).collect()
 }
 
@@ -145,7 +149,7 @@ pub fn checkstyle(all: &[(&str, &[Finding], &Coverage)]) -> String {
     let mut out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<checkstyle version=\"10.0\">\n".to_owned();
     for (name, findings, coverage) in all {
         // A script may read others.
-        let mut by_file: std::collections::BTreeMap<&str, String> = std::collections::BTreeMap::new();
+        let mut by_file: BTreeMap<&str, String> = BTreeMap::new();
         by_file.entry(name).or_default();
         for f in *findings {
             let severity = if f.severity == Level::Note { "info" } else { level(f.severity) };
@@ -158,8 +162,8 @@ pub fn checkstyle(all: &[(&str, &[Finding], &Coverage)]) -> String {
             );
         }
         for m in &coverage.missed {
-            let text = format!("{} network commands not looked at: {}", m.commands, m.why);
-            *by_file.entry(name).or_default() += &format!(
+            let text = m.said();
+            *by_file.entry(m.file(name)).or_default() += &format!(
                 "    <error line=\"{}\" severity=\"warning\" message=\"{}\" source=\"penstock.coverage\"/>\n",
                 m.from,
                 xml(&text)
@@ -190,7 +194,7 @@ pub fn junit(all: &[(&str, &[Finding], &Coverage)], least: Option<Level>) -> Str
         };
         let mut text: String = findings.iter().map(line).collect();
         for m in &coverage.missed {
-            text += &format!("{name}:{}: {} network commands not looked at: {}\n", m.from, m.commands, m.why);
+            text += &format!("{}:{}: {}\n", m.file(name), m.from, m.said());
         }
         out += &format!("  <testcase classname=\"penstock.check\" name=\"{}\">\n", xml(name));
         if failed(case) {
@@ -210,8 +214,7 @@ pub fn sarif(findings: &[Finding], coverage: &Coverage) -> String {
         json!({ "id": r.code, "shortDescription": { "text": r.about }, "fullDescription": { "text": r.why }, "helpUri": link(r.code),
                 "help": { "text": r.why }, "defaultConfiguration": { "level": level(r.severity) } })
     };
-    let mut seen: std::collections::BTreeMap<(&str, String, String), usize> =
-        std::collections::BTreeMap::new();
+    let mut seen: BTreeMap<(&str, String, String), usize> = BTreeMap::new();
     let mut result = |f: &Finding| {
         let mut region = json!({ "startLine": f.line.max(1) });
         if f.column > 0 {
@@ -239,7 +242,7 @@ pub fn sarif(findings: &[Finding], coverage: &Coverage) -> String {
     };
     let results: Vec<Value> = findings.iter().map(&mut result).collect();
     let driver = json!({ "name": "penstock check", "version": env!("CARGO_PKG_VERSION"), "rules": rules::all().map(rule).collect::<Vec<_>>() });
-    let unread = |m: &crate::coverage::Missed| json!({ "level": "warning", "message": { "text": format!("lines {}-{} not reached: {}", m.from, m.to, m.why) } });
+    let unread = |m: &crate::coverage::Missed| json!({ "level": "warning", "message": { "text": m.text() } });
     let notes: Vec<Value> = coverage.missed.iter().map(unread).collect();
     let run = json!({
         "tool": { "driver": driver }, "results": results,
@@ -270,10 +273,10 @@ pub fn github(findings: &[Finding], coverage: &Coverage, name: &str) -> String {
         )
     };
     let unread = |m: &crate::coverage::Missed| {
-        let text = escape(&format!("{} network commands not looked at: {}", m.commands, m.why));
+        let text = escape(&m.said());
         format!(
             "::warning file={},line={},endLine={},title=not looked at::{text}\n",
-            property(name),
+            property(m.file(name)),
             m.from,
             m.to
         )

@@ -11,6 +11,7 @@ enum Kind {
     Docker,
     Yaml,
     Markdown,
+    Rst,
     Nft,
     More(embedded::Kind),
 }
@@ -33,6 +34,7 @@ fn kind(name: &str, text: &str) -> Option<Kind> {
         "service" | "timer" | "socket" | "mount" | "path" | "target" => Some(Kind::Unit),
         "conf" if text.lines().any(|l| l.trim() == "[Service]") => Some(Kind::Unit),
         "md" | "markdown" => Some(Kind::Markdown),
+        "rst" => Some(Kind::Rst),
         "yml" | "yaml" => Some(Kind::Yaml),
         "dockerfile" | "containerfile" => Some(Kind::Docker),
         _ if file == "dockerfile" || file == "containerfile" || file.starts_with("dockerfile.") => {
@@ -54,6 +56,7 @@ pub(crate) fn scripts(name: &str, text: &str) -> Option<Vec<String>> {
             vec![yaml(&lines.iter().map(String::as_str).collect::<Vec<_>>())]
         }
         Kind::Markdown => markdown(&lines),
+        Kind::Rst => crate::recipes::rst(&lines),
         Kind::Nft => vec![nft(&lines)],
         Kind::More(more) => embedded::scripts(more, &lines),
     })
@@ -62,7 +65,9 @@ pub(crate) fn scripts(name: &str, text: &str) -> Option<Vec<String>> {
 /// Commands that a file speaks of and that stand where nothing of it is read: a language, a key of YAML, a prefix that is not known.
 pub(crate) fn unread(name: &str, text: &str, scripts: &[String]) -> Vec<crate::coverage::Missed> {
     let why = match kind(name, text) {
-        None | Some(Kind::Nft | Kind::Markdown | Kind::More(embedded::Kind::OpenRc)) => return Vec::new(),
+        None | Some(Kind::Nft | Kind::Markdown | Kind::Rst | Kind::More(embedded::Kind::OpenRc)) => {
+            return Vec::new();
+        }
         Some(Kind::More(embedded::Kind::Networkd)) => return embedded::unread_sections(text),
         Some(Kind::More(embedded::Kind::Other)) => "this language is not read",
         Some(Kind::Yaml) => "its key is not known to hold commands",
@@ -73,7 +78,7 @@ pub(crate) fn unread(name: &str, text: &str, scripts: &[String]) -> Vec<crate::c
 
 /// A line whose templates are output that nobody knows: `{{ item.rate }}` of Ansible and `${{ inputs.rate }}` of GitHub become a call of as many
 /// characters, `{% … %}` becomes blanks.
-fn without_templates(line: &str) -> String {
+pub(crate) fn without_templates(line: &str) -> String {
     let (mut out, mut rest) = (String::new(), line);
     while let Some((at, open)) = ["${{", "{{", "{%"].iter().filter_map(|o| Some((rest.find(o)?, *o))).min() {
         let close = if open == "{%" { "%}" } else { "}}" };
@@ -490,24 +495,24 @@ fn markdown(lines: &[&str]) -> Vec<String> {
         }
     }
     all.extend(block.take().map(joined));
-    // Of a transcript only the commands: what stands behind a prompt, where there is one.
-    let prompts = |text: &String| {
-        text.lines()
-            .any(|l| ["$ ", "# "].iter().any(|p| l.trim_start().strip_prefix(p).is_some_and(is_command)))
+    all.into_iter().map(transcript).collect()
+}
+
+/// Of a transcript only the commands: what stands behind a prompt, where there is one.
+pub(crate) fn transcript(text: String) -> String {
+    let prompts = text
+        .lines()
+        .any(|l| ["$ ", "# "].iter().any(|p| l.trim_start().strip_prefix(p).is_some_and(is_command)));
+    if !prompts {
+        return text;
+    }
+    let line = |l: &str| {
+        let indent = l.chars().take_while(|c| *c == ' ').count();
+        let rest = l.trim_start();
+        let command = ["$ ", "# "].iter().any(|p| rest.starts_with(p));
+        if command { from(l, indent + 2) } else { String::new() }
     };
-    let bare = |text: String| {
-        if !prompts(&text) {
-            return text;
-        }
-        let line = |l: &str| {
-            let indent = l.chars().take_while(|c| *c == ' ').count();
-            let rest = l.trim_start();
-            let command = ["$ ", "# "].iter().any(|p| rest.starts_with(p));
-            if command { from(l, indent + 2) } else { String::new() }
-        };
-        joined(text.lines().map(line).collect())
-    };
-    all.into_iter().map(bare).collect()
+    joined(text.lines().map(line).collect())
 }
 
 /// Whether a line begins with a network command.

@@ -32,8 +32,10 @@ mod machine;
 mod marks;
 mod names;
 mod python;
+mod recipes;
 pub mod rules;
 mod source;
+mod sourced;
 mod syntax;
 mod uci;
 mod unknown;
@@ -46,6 +48,7 @@ pub use coverage::{Coverage, Missed};
 pub use facts::{Device, Facts, Step};
 pub use finding::{Edit, Finding, Level, Rule, Say};
 pub use fix::{Fix, Which, class_of, difference, fixed};
+pub use sourced::{Sourced, SourcedWord, sourced};
 
 use penstock_model::Kernel;
 use penstock_shell::Script;
@@ -69,6 +72,8 @@ pub struct Answer {
     pub findings: Vec<Finding>,
     /// How much was looked at.
     pub coverage: Coverage,
+    /// Lines of files that the script sources whose commands it has carried out as it stands: these files with their lines.
+    pub carried_out: BTreeSet<(String, u32)>,
 }
 
 impl Answer {
@@ -87,16 +92,21 @@ impl Answer {
 /// Of a systemd unit, a Dockerfile, YAML or Markdown (by the script's name) the commands in it are read.
 /// Of OpenWrt's configuration (UCI) that of sqm-scripts and of qosmate is read; of other UCI and of JSON it is said that they are not.
 pub fn examine(script: &Script, settings: &Settings) -> Answer {
+    examine_with(script, &[], settings)
+}
+
+/// The same of a script and of those files that it and they source ([`sourced`] has the words): what is found in them stands at their own names and lines.
+pub fn examine_with(script: &Script, beside: &[Sourced], settings: &Settings) -> Answer {
     if let Some(read) = uci::read(&script.name, &script.text) {
         return configuration(script, settings, read);
     }
     let Some(inside) = holders::scripts(&script.name, &script.text) else {
-        return examined(script, settings);
+        return examined(script, beside, settings);
     };
     let mut all = Answer::default();
     let unread = holders::unread(&script.name, &script.text, &inside);
     for text in inside {
-        let one = examined(&Script { text, ..script.clone() }, settings);
+        let one = examined(&Script { text, ..script.clone() }, beside, settings);
         all.findings.extend(one.findings);
         let (of, whole) = (one.coverage, &mut all.coverage);
         whole.commands += of.commands;
@@ -105,6 +115,7 @@ pub fn examine(script: &Script, settings: &Settings) -> Answer {
         whole.missed.extend(of.missed);
         whole.unknown.extend(of.unknown);
         whole.parts.extend(of.parts);
+        whole.files.extend(of.files);
     }
     all.coverage.commands += unread.len();
     all.coverage.missed.extend(unread);
@@ -156,17 +167,17 @@ pub fn holds_commands(name: &str, text: &str) -> bool {
 /// Of a file of configuration: the same rules over facts of no command.
 fn configuration(script: &Script, settings: &Settings, read: uci::Read) -> Answer {
     let coverage = uci::coverage(&read, &script.text);
-    let uci::Read::Known(known) = read else { return Answer { findings: Vec::new(), coverage } };
+    let uci::Read::Known(known) = read else { return Answer { coverage, ..Answer::default() } };
     let mut facts = facts(&Script { text: String::new(), ..script.clone() }, settings);
     facts.source = source::Source::new(&script.text);
     facts.name.clone_from(&script.name);
     facts.uci = Some(known);
-    Answer { findings: findings(&facts), coverage }
+    Answer { findings: findings(&facts), coverage, ..Answer::default() }
 }
 
 /// Of a file that is a script as a whole.
-fn examined(script: &Script, settings: &Settings) -> Answer {
-    let mut explored = explore::explore(script, settings);
+fn examined(script: &Script, beside: &[Sourced], settings: &Settings) -> Answer {
+    let mut explored = explore::explore(script, beside, settings);
     let mut all = findings(&explored.facts);
     let mut lines: BTreeSet<(String, u32)> = looked_at(&explored.facts);
     for there in &mut explored.others {
@@ -181,8 +192,16 @@ fn examined(script: &Script, settings: &Settings) -> Answer {
         lines.extend(looked_at(there));
     }
     all.extend(allowances(&explored, &all));
+    let whole = &explored.whole;
+    all = all.into_iter().map(|f| whole.told(f)).collect();
     all.sort();
-    Answer { findings: all, coverage: explored.coverage }
+    let natural = looked_at(&explored.facts);
+    let elsewhere = |(_, line): &(String, u32)| match whole.place(*line) {
+        (Some(file), line) => Some((file.to_owned(), line)),
+        _ => None,
+    };
+    let carried_out = natural.iter().filter_map(elsewhere).collect();
+    Answer { findings: all, coverage: explored.coverage, carried_out }
 }
 
 /// What is said of comments that allow what is not found, or what is no code.
@@ -303,8 +322,7 @@ fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
         .map(|s| (s.file.as_str(), s.line))
         .collect();
     // Of a function that nobody calls in a script that calls others, no state is judged.
-    let behind = facts.source.lines.len() as u32;
-    let dead = |s: &&Step| facts.forced && !facts.library && s.calls.iter().any(|&l| l > behind);
+    let dead = |s: &&Step| facts.forced && !facts.library && s.calls.iter().any(|&l| !facts.is_called(l));
     let dead: BTreeSet<(&str, u32)> =
         facts.steps.iter().filter(dead).map(|s| (s.file.as_str(), s.line)).collect();
     // What a function's own variables hold where nobody calls it is not known: empty words, numbers worked out from nothing.
@@ -330,8 +348,23 @@ fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
             && facts.steps.iter().any(|s| s.line == f.begins && s.words.iter().any(String::is_empty));
         local || empty
     };
+    // Where a course was decided for a script, a variable may be empty that it would have set.
+    let loose = |f: &Finding| {
+        let refused = matches!(f.code, "PS001" | "PS002" | "PS003" | "PS004" | "PS014");
+        let none = BTreeSet::new();
+        refused
+            && facts.steps.iter().any(|s| {
+                let unknown = s.guessed.as_ref().map_or(&none, |g| &g.words);
+                (facts.forced || !unknown.is_empty())
+                    && s.line == f.begins
+                    && s.file == f.file
+                    && !s.ok()
+                    && written::Written::of(facts, s).is_some_and(|w| w.is_loose(unknown))
+            })
+    };
     let allowed = |f: &Finding| {
         worked_out(f)
+            || loose(f)
             || dead.contains(&(f.file.as_str(), f.begins)) && f.code > "PS006" && !ALONE.contains(&f.code)
             || (facts.partial || facts.forced && f.code >= "PS190") && !ALONE.contains(&f.code)
             || guessed.contains(&(f.file.as_str(), f.begins))
@@ -353,7 +386,8 @@ fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
     let misspelled: BTreeSet<(String, u32)> =
         all.iter().filter(|f| f.code == "PS238").map(|f| (f.file.clone(), f.begins)).collect();
     let doubled = |f: &Finding| {
-        matches!(f.code, "PS001" | "PS002" | "PS004") && misspelled.contains(&(f.file.clone(), f.begins))
+        matches!(f.code, "PS001" | "PS002" | "PS004" | "PS241")
+            && misspelled.contains(&(f.file.clone(), f.begins))
             || f.code == "PS182" && (classified || explained.contains(&(f.file.clone(), f.begins)))
     };
     all.into_iter().filter(|f| !doubled(f)).collect()
@@ -361,7 +395,19 @@ fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
 
 /// What a script does on a machine, for whoever wants to ask more than [`check`] does.
 pub fn facts(script: &Script, settings: &Settings) -> Facts {
-    explore::explore(script, settings).facts
+    facts_with(script, &[], settings)
+}
+
+/// The same of a script and of files that it sources.
+pub fn facts_with(script: &Script, beside: &[Sourced], settings: &Settings) -> Facts {
+    let explore::Explored { mut facts, whole, .. } = explore::explore(script, beside, settings);
+    let steps = facts.spaces.iter_mut().flat_map(|s| &mut s.steps).chain(&mut facts.steps);
+    for step in steps.filter(|s| s.file == facts.name) {
+        let (file, line) = whole.place(step.line);
+        step.line = line;
+        step.file = file.map_or(step.file.clone(), str::to_owned);
+    }
+    facts
 }
 
 /// 0 nothing found but notes, 1 warnings, 2 errors.

@@ -311,6 +311,18 @@ impl Watched<'_> {
             return Some(what.rsplit(": ").next().unwrap_or(what).to_owned());
         }
         let program = words.first()?.rsplit('/').next()?;
+        if matches!(program, "pppd" | "pon" | "pppoe-server") && refused.status != 0 {
+            if refused.stderr.contains("Can't open options file") {
+                return Some(format!("{program}: a file of options that is not given"));
+            }
+            let said = refused.stderr.lines().find_map(|l| l.strip_suffix(" is not simulated"))?;
+            let is_unknown = self.unknown.as_ref().is_some_and(|symbol| said.contains(symbol.as_str()));
+            return Some(if is_unknown {
+                format!("{program}: a file of options that is not given")
+            } else {
+                said.to_owned()
+            });
+        }
         let name = words.iter().skip(1).find(|w| !w.starts_with('-'))?;
         if let Some(key) = crate::rules::setting_missed(program, refused) {
             let meant = crate::rules::setting_meant(self.seen(), &key);
@@ -515,9 +527,15 @@ impl Watched<'_> {
     fn before_link(&mut self, words: &[String]) {
         // What it tries to make is its own, whether it is lent already or not.
         self.made.extend(added(words));
-        if let Some(name) = deleted(words) {
+        if let Some(name) = deleted(words).filter(|name| !self.is_trial(name)) {
             self.keep_life(&name);
         }
+    }
+    /// Whether a device was made only to see whether a command works: nothing else was done since.
+    fn is_trial(&self, name: &str) -> bool {
+        let log = self.log.borrow();
+        let made = log.iter().rposition(|s| added(&s.words).is_some_and(|n| n == name));
+        made.is_some_and(|at| log.len() - at < 6 && log[at..].iter().all(|s| s.has(name)))
     }
     fn after_link(&mut self, words: &[String]) {
         if let Some(name) = deleted(words) {

@@ -93,6 +93,12 @@ pub(crate) fn added(words: &[String]) -> Option<String> {
     }
 }
 
+/// The name of an ifb that a command makes.
+pub(crate) fn made_ifb(words: &[String]) -> Option<String> {
+    let is = words.windows(2).any(|w| w[0] == "type" && w[1] == "ifb");
+    added(words).filter(|_| is)
+}
+
 /// The device a command takes away.
 pub(crate) fn deleted(words: &[String]) -> Option<String> {
     let at = words.iter().position(|w| w == "del" || w == "delete")?;

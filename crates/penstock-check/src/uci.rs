@@ -140,7 +140,7 @@ pub(crate) fn coverage(read: &Read, text: &str) -> Coverage {
             let to = text.lines().count().max(1) as u32;
             Coverage {
                 commands: 1,
-                missed: vec![Missed { from: 1, to, commands: 1, why }],
+                missed: vec![Missed { file: String::new(), from: 1, to, commands: 1, why }],
                 ..Coverage::default()
             }
         }

@@ -10,6 +10,7 @@ use crate::machine::Watched;
 use crate::marks::Netfilter;
 use crate::python::{Python, Runs};
 use crate::source::{Form, Source, without_sudo};
+use crate::sourced::Whole;
 use crate::syntax::Syntax;
 use penstock_host::{Host, NoFiles, Program};
 use penstock_model::Time;
@@ -23,6 +24,7 @@ struct Keep<'a> {
     log: &'a RefCell<Vec<Step>>,
     pending: &'a RefCell<Vec<(Step, Option<u32>)>>,
     source: &'a Source,
+    whole: &'a Whole,
     name: String,
     stderr: String,
     syntax: Option<&'a Syntax>,
@@ -37,6 +39,17 @@ impl Console for Keep<'_> {
         }
     }
     fn given(&mut self, mut given: Given) {
+        // Lines are those of the whole text.
+        for (at, call) in given.calls.iter_mut().enumerate() {
+            let file = given.callers.get(at).unwrap_or(&self.name);
+            *call = self.whole.line(file, *call).unwrap_or(*call);
+        }
+        // Where a file is sourced is no call.
+        given.calls.retain(|line| !self.whole.sources(*line));
+        given.callers.clear();
+        if let Some(line) = self.whole.line(&given.file, given.line) {
+            (given.line, given.file) = (line, self.name.clone());
+        }
         let own = given.file == self.name;
         // The text of `sh -c '…'` has no lines of its own.
         if own && given.line == 0 {
@@ -61,7 +74,8 @@ impl Console for Keep<'_> {
             self.log.borrow_mut().push(step);
         }
     }
-    fn unknown(&mut self, program: &str, line: u32) {
+    fn unknown(&mut self, program: &str, file: &str, line: u32) {
+        let line = self.whole.line(file, line).unwrap_or(line);
         self.unknown.insert((program.to_owned(), line));
     }
 }
@@ -125,6 +139,7 @@ fn in_place(
         partial,
         forced: uncalled,
         library: uncalled,
+        planned: 0,
         reached,
         unknown,
         left_out,
@@ -278,11 +293,28 @@ fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus
         asks_device: asks_device(source),
     };
     let name = if script.name.is_empty() { "script".to_owned() } else { script.name.clone() };
-    let script = Script { name: name.clone(), ..script.clone() };
+    let script = match variant.whole.is_alone() {
+        true => Script { name: name.clone(), ..script.clone() },
+        false => {
+            let (text, parts) = variant.whole.apart(&script.text);
+            let others = script.files.iter().filter(|f| !parts.iter().any(|p| p.0 == f.0)).cloned();
+            let files = others.chain(parts.iter().cloned()).collect();
+            Script { name: name.clone(), text, files, ..script.clone() }
+        }
+    };
     let (reached, unknown) = (BTreeSet::new(), BTreeSet::new());
     let syntax = variant.syntax;
-    let mut keep =
-        Keep { log: &log, pending: &pending, source, name, stderr: String::new(), syntax, reached, unknown };
+    let mut keep = Keep {
+        log: &log,
+        pending: &pending,
+        source,
+        whole: variant.whole,
+        name,
+        stderr: String::new(),
+        syntax,
+        reached,
+        unknown,
+    };
     let mut left_out = BTreeSet::new();
     let (mut partial, mut uncalled) = (false, false);
     let ended = if source.form == Form::Python {
@@ -305,7 +337,7 @@ fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus
         penstock_shell::run_within(&variant.limits, &script, &mut watched, &mut keep)
     };
     let (reached, unknown) = (std::mem::take(&mut keep.reached), std::mem::take(&mut keep.unknown));
-    let stderr = std::mem::take(&mut keep.stderr);
+    let stderr = variant.whole.said(&keep.stderr);
     let names: Vec<String> = watched.seen().devices().iter().map(|d| d.name.clone()).collect();
     for name in names {
         let device = watched.capture(&name);
@@ -380,7 +412,7 @@ impl Runs for FromPython<'_, '_> {
         let output = self.watched.command(&words, &mut NoFiles);
         let (status, text) = (output.status, output.stdout.clone());
         let file = self.keep.name.clone();
-        self.keep.given(Given { line, file, calls: Vec::new(), words, output });
+        self.keep.given(Given { line, file, calls: Vec::new(), callers: Vec::new(), words, output });
         (status, text)
     }
     fn shell(&mut self, text: &str, line: u32) -> (i32, String) {

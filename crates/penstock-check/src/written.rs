@@ -269,6 +269,17 @@ impl Written {
         self.from.get(word).copied().flatten().map(|at| &self.tokens[at])
     }
 
+    /// Whether a variable without quotes is no word here, or is several of which one is unknown: what another word means hangs on that.
+    pub(crate) fn is_loose(&self, unknown: &std::collections::BTreeSet<usize>) -> bool {
+        let Some(&first) = self.from.iter().flatten().min() else { return false };
+        let own = (first..self.tokens.len())
+            .take_while(|&at| !self.tokens[at].parts && !redirects(&self.tokens[at].text));
+        own.filter(|&at| self.tokens[at].variable().is_some() && self.tokens[at].is_many()).any(|at| {
+            let words: Vec<usize> = (0..self.from.len()).filter(|&w| self.from[w] == Some(at)).collect();
+            words.is_empty() || words.len() > 1 && words.iter().any(|w| unknown.contains(w))
+        })
+    }
+
     /// Whether each word is a token of its own.
     pub(crate) fn one_to_one(&self) -> bool {
         self.from.iter().flatten().collect::<std::collections::BTreeSet<_>>().len()
@@ -281,16 +292,22 @@ impl Written {
         let first = own.from.iter().position(|f| f.is_some_and(|at| own.tokens[at].is_many()))?;
         let at = own.from[first]?;
         let last = own.from.iter().rposition(|f| *f == Some(at))?;
+        let mut words = first..last + 1;
         for &call in &step.calls {
             let all = tokens(&facts.source, call, facts.source.end_of(call));
-            for start in 0..all.len() {
-                if let Some(from) = line_up(&all[start..], &step.words[first..=last]) {
-                    // Words before the function's name and behind it stand in the function.
-                    let mut whole = vec![None; step.words.len()];
-                    whole[first..=last].iter_mut().zip(from).for_each(|(w, n)| *w = Some(n + start));
-                    return Some(Written { from: whole, tokens: all });
-                }
+            let lined_up = |start: usize| Some((start, line_up(&all[start..], &step.words[words.clone()])?));
+            let Some((start, from)) = (0..all.len()).find_map(lined_up) else { continue };
+            // What this call itself hands on (`"$@"`) stands in the call around it.
+            let hands_on = |n: &usize| matches!(all[start + n].bare(), "$@" | "${@}" | "$*" | "${*}");
+            if let Some(first) = from.iter().position(hands_on) {
+                let last = from.iter().rposition(hands_on).unwrap_or(first);
+                words = words.start + first..words.start + last + 1;
+                continue;
             }
+            // Words before the function's name and behind it stand in the function.
+            let mut whole = vec![None; step.words.len()];
+            whole[words].iter_mut().zip(from).for_each(|(w, n)| *w = Some(n + start));
+            return Some(Written { from: whole, tokens: all });
         }
         None
     }

@@ -1,6 +1,6 @@
 //! What of a script is looked at: everything, or it is said.
 
-use penstock_check::{Answer, Settings, examine};
+use penstock_check::{Answer, Settings, Sourced, examine, examine_with};
 use penstock_shell::Script;
 
 fn of(text: &str) -> Answer {
@@ -14,8 +14,111 @@ fn found(text: &str, line: u32) {
     let answer = of(text);
     let errors: Vec<_> = answer.findings.iter().filter(|f| f.code == "PS001").map(|f| f.line).collect();
     assert_eq!(errors, [line], "{text}\n{answer:#?}");
-    assert!(answer.coverage.is_whole(), "{text}\n{:#?}", answer.coverage);
+    assert_eq!(answer.coverage.looked_at, answer.coverage.commands, "{text}\n{:#?}", answer.coverage);
     assert_eq!(answer.exit_status(), 2);
+}
+
+/// The script `d/x.sh` with files of the folder `d`, each sourced by the word it is given with.
+fn with(text: &str, files: &[(&str, &str, &str)]) -> Answer {
+    let file = |&(word, name, text): &(&str, &str, &str)| Sourced {
+        within: "d/x.sh".to_owned(),
+        word: word.to_owned(),
+        name: name.to_owned(),
+        text: Ok(text.to_owned()),
+    };
+    let script = Script { text: text.to_owned(), name: "d/x.sh".to_owned(), ..Script::default() };
+    examine_with(&script, &files.iter().map(file).collect::<Vec<_>>(), &Settings::default())
+}
+
+#[test]
+fn what_is_sourced_is_read() {
+    let lib = "RATE=4mbit\nmk() {\n    tc qdisc add dev $1 root handle 1: htb default 10\n    tc class add dev $1 parent 1: classid 1:10 htb rate $RATE burst 10\n}\n\
+               spare() {\n    tc qdisc add dev $1 root tbf rat 1mbit\n}\n";
+    let answer = with("#!/bin/sh\n. ./lib.sh\nmk eth0\n", &[("./lib.sh", "d/lib.sh", lib)]);
+    let places: Vec<_> =
+        answer.findings.iter().map(|f| (f.code, f.file.as_str(), f.line, f.column)).collect();
+    // The variable has its value in that file, and the function nobody calls is read.
+    assert_eq!(
+        places,
+        [("PS250", "d/lib.sh", 3, 14), ("PS121", "d/lib.sh", 4, 69), ("PS001", "d/lib.sh", 7, 34)],
+        "{:#?}",
+        answer.findings
+    );
+    let reason = &answer.findings[1].reason;
+    assert!(
+        reason.contains("Called from line 3 of d/x.sh.") && reason.ends_with("sourced by d/x.sh, line 2."),
+        "{reason}"
+    );
+    let coverage = answer.coverage;
+    assert_eq!((coverage.looked_at, coverage.commands, coverage.is_whole()), (3, 3, true));
+    assert!(coverage.text().contains("sourced and read as well: d/lib.sh (3 of 3)\n"), "{}", coverage.text());
+}
+
+#[test]
+fn a_comment_in_a_sourced_file_holds_there() {
+    let lib = "# penstock: allow PS146\ntc qdisc add dev $DEV root sfq\n";
+    let text =
+        "#!/bin/sh\nDEV=eth0\ntc qdisc del dev $DEV root 2>/dev/null\n. \"$(dirname \"$0\")/lib.sh\"\n";
+    let answer = with(text, &[("$(dirname $0)/lib.sh", "d/lib.sh", lib)]);
+    assert_eq!((answer.findings, answer.coverage.looked_at), (Vec::new(), 2));
+}
+
+#[test]
+fn a_fault_in_a_sourced_file_stands_there() {
+    let answer =
+        with("#!/bin/sh\n\n\n. ./lib.sh\ntc qdisc show\n", &[("./lib.sh", "d/lib.sh", "A=1\nif then\n")]);
+    let places: Vec<_> = answer.findings.iter().map(|f| (f.code, f.file.as_str(), f.line)).collect();
+    assert_eq!(places, [("PS005", "d/lib.sh", 2)], "{:#?}", answer.findings);
+}
+
+#[test]
+fn what_is_sourced_and_not_read_counts() {
+    let answer = of("#!/bin/sh\n. /lib/functions.sh\nsetup\n");
+    let said = answer.coverage.text();
+    assert_eq!(
+        said,
+        "no network command in it\n  line 2: `. /lib/functions.sh` is not read: the file is not given\n"
+    );
+    assert_eq!((answer.exit_status(), answer.coverage.is_whole()), (3, false));
+    // By hand, as the page and Python give files.
+    let script = Script {
+        text: "#!/bin/sh\n. /lib/functions.sh\n. ./b.sh\n".to_owned(),
+        name: "x.sh".to_owned(),
+        files: vec![
+            ("/lib/functions.sh".to_owned(), "ip link show\n".to_owned()),
+            ("/root/b.sh".to_owned(), WRONG.to_owned()),
+        ],
+        ..Script::default()
+    };
+    let answer = examine(&script, &Settings::default());
+    let places: Vec<_> = answer.findings.iter().map(|f| (f.code, f.file.as_str(), f.line)).collect();
+    assert_eq!((places, answer.coverage.looked_at), (vec![("PS001", "b.sh", 1)], 2));
+}
+
+/// A variable that is a function of another file is the program by its name; where the function is there, its calls are what it carries out.
+#[test]
+fn wrappers_of_other_files_are_programs() {
+    let text = "#!/bin/sh\n. ./d.sh\n$TC qdisc add dev eth0 root tbf rat 10mbit\n";
+    let defaults = "[ -z \"$TC\" ] && TC=tc_wrapper\n";
+    let answer = with(text, &[("./d.sh", "d/d.sh", defaults)]);
+    let places: Vec<_> = answer.findings.iter().map(|f| (f.code, f.file.as_str(), f.line)).collect();
+    assert_eq!((places, answer.coverage.looked_at), (vec![("PS001", "d/x.sh", 3)], 1));
+    let wrapper = format!("{defaults}tc_wrapper() {{\n    run tc \"$@\"\n}}\nrun() {{\n    \"$@\"\n}}\n");
+    let answer = with(text, &[("./d.sh", "d/d.sh", &wrapper)]);
+    let places: Vec<_> = answer.findings.iter().map(|f| (f.code, f.file.as_str(), f.line)).collect();
+    assert_eq!(
+        (places, answer.coverage.looked_at),
+        (vec![("PS001", "d/x.sh", 3)], 1),
+        "{:#?}",
+        answer.coverage
+    );
+}
+
+/// What is made to see whether a qdisc works, and taken away, is no set-up.
+#[test]
+fn a_trial_is_no_setup() {
+    let text = "#!/bin/sh\nip link add name T type ifb\ntc qdisc replace dev T root cake\nip link del T\ntc qdisc show\n";
+    assert_eq!(of(text).findings, []);
 }
 
 const WRONG: &str = "tc qdisc add dev eth0 root tbf rat 10mbit\n";
@@ -199,4 +302,38 @@ fn classes_that_are_there_are_told() {
     assert_eq!(told(0), "1: has no class.");
     assert_eq!(told(2), "1: has the classes 1:1, 1:2.");
     assert!(told(9).ends_with("1:7, 1:8 and 1 more."), "{}", told(9));
+}
+
+/// What a run would refuse of pppd's options is said; of options that no file gives, that.
+#[test]
+fn options_of_pppd_that_are_not_simulated_are_named() {
+    let answer =
+        of("#!/bin/sh\npppd plugin rp-pppoe.so eth0 user a demand\npppoe-server -I eth1 -Z 3\npon dsl\n");
+    let said = answer.coverage.text();
+    for words in [
+        "pppd: option \"demand\" (line 2)",
+        "pppoe-server: -Z 3 (line 3)",
+        "pon: a file of options that is not given (line 4)",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert_eq!((answer.findings, answer.coverage.commands), (Vec::new(), 0));
+}
+
+#[test]
+fn justfiles_and_restructured_text_are_read_as_what_they_are() {
+    let named = |name: &str, text: &str| {
+        let script = Script { text: text.to_owned(), name: name.to_owned(), ..Script::default() };
+        let answer = examine(&script, &Settings::default());
+        let found: Vec<_> = answer.findings.iter().map(|f| (f.code, f.line)).collect();
+        (found, answer.coverage.looked_at, answer.coverage.commands)
+    };
+    let just = format!(
+        "dev := \"eth0\"\n\n# shapes\nup: build\n    @tc qdisc replace dev {{{{dev}}}} root cake bandwidth 5mbit\n    {WRONG}\ndown:\n    -tc qdisc del dev {{{{ dev }}}} root\n"
+    );
+    assert_eq!(named("justfile", &just), (vec![("PS001", 6)], 3, 3));
+    let rst = format!(
+        "Shaping\n=======\n\n.. code-block:: console\n\n   $ tc qdisc show\n   qdisc noqueue 0: dev lo root\n   $ {WRONG}\nText::\n\n   tc qdisc show\n"
+    );
+    assert_eq!(named("docs/shaping.rst", &rst), (vec![("PS001", 8)], 3, 3));
 }

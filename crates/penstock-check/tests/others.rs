@@ -5,7 +5,7 @@
 mod material;
 
 use material::{fetched, text};
-use penstock_check::{Settings, examine};
+use penstock_check::{Settings, Sourced, examine, examine_with};
 use penstock_shell::Script;
 
 const SQM: &str = "https://github.com/tohojo/sqm-scripts";
@@ -17,12 +17,12 @@ fn sqm_scripts_are_read_whole() {
     let commands: [&[&str]; 3] = [&["git", "init", "-q"], &fetch, &["git", "checkout", "-q", "FETCH_HEAD"]];
     let Some(folder) = fetched("sqm-scripts", &commands) else { return };
     for (name, commands) in [
-        ("simple.qos", 38),
-        ("simplest.qos", 16),
-        ("simplest_tbf.qos", 9),
-        ("layer_cake.qos", 7),
-        ("piece_of_cake.qos", 7),
-        ("functions.sh", 16),
+        ("simple.qos", 40),
+        ("simplest.qos", 18),
+        ("simplest_tbf.qos", 10),
+        ("layer_cake.qos", 8),
+        ("piece_of_cake.qos", 8),
+        ("functions.sh", 20),
     ] {
         let text = text(folder.join("src").join(name));
         let script = Script { text, name: name.to_owned(), ..Script::default() };
@@ -30,5 +30,34 @@ fn sqm_scripts_are_read_whole() {
         let coverage = &answer.coverage;
         assert_eq!((coverage.looked_at, coverage.commands), (commands, commands), "{name}: {coverage:#?}");
         assert_eq!(answer.findings, [], "{name}");
+    }
+}
+
+/// With what they source: the functions that carry out their commands stand in another file.
+#[test]
+fn sqm_scripts_are_read_with_what_they_source() {
+    let fetch = ["git", "fetch", "-q", "--depth", "1", SQM, COMMIT];
+    let commands: [&[&str]; 3] = [&["git", "init", "-q"], &fetch, &["git", "checkout", "-q", "FETCH_HEAD"]];
+    let Some(folder) = fetched("sqm-scripts", &commands) else { return };
+    let beside = |within: &str, name: &str| Sourced {
+        within: within.to_owned(),
+        word: format!("${{SQM_LIB_DIR}}/{name}"),
+        name: name.to_owned(),
+        text: Ok(text(folder.join("src").join(name))),
+    };
+    for (name, commands, unread) in [("start-sqm", 20, 2), ("stop-sqm", 20, 2), ("run-openwrt.sh", 20, 3)] {
+        let script =
+            Script { text: text(folder.join("src").join(name)), name: name.to_owned(), ..Script::default() };
+        let files = [beside(name, "functions.sh"), beside(name, "defaults.sh")];
+        let answer = examine_with(&script, &files, &Settings::default());
+        let coverage = &answer.coverage;
+        assert_eq!((coverage.looked_at, coverage.commands), (commands, commands), "{name}: {coverage:#?}");
+        assert_eq!(
+            coverage.missed.iter().filter(|m| m.commands == 0).count(),
+            unread,
+            "{name}: {coverage:#?}"
+        );
+        assert_eq!(answer.findings, [], "{name}");
+        assert_eq!(answer.exit_status(), 3, "{name}");
     }
 }

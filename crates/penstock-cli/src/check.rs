@@ -1,5 +1,6 @@
 //! `penstock check`: what is wrong in a shaping script, where, and how to fix it.
 
+mod beside;
 mod config;
 mod experiment;
 mod folders;
@@ -8,7 +9,8 @@ use crate::shell::Lent;
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 use penstock_check::{
-    Answer, Baseline, Fails, Finding, Level, Settings, Which, difference, examine, exit_status, fixed, form,
+    Answer, Baseline, Fails, Finding, Level, Settings, Sourced, Which, difference, examine_with, exit_status,
+    fixed, form,
 };
 use penstock_machine::script::Script;
 use penstock_model::{Kernel, Rate};
@@ -141,6 +143,8 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     if let Some(name) = &args.stdin_filename {
         scripts.iter_mut().filter(|s| s.name == "-").for_each(|s| s.name.clone_from(name));
     }
+    let beside: Vec<Vec<Sourced>> =
+        scripts.iter().zip(&paths).map(|(s, path)| beside::read(s, path, &args.scripts)).collect();
     let settings = settings(
         args.dev.clone().or_else(|| conf.dev.clone()),
         args.rate.as_deref().or(conf.rate.as_deref()),
@@ -159,7 +163,8 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     let mut written: Vec<&Path> = paths.iter().filter(|_| args.write).map(PathBuf::as_path).collect();
     written.extend(args.baseline.as_deref().filter(|_| args.write_baseline));
     confine(&written);
-    let mut answers = folders::examine_all(&scripts, &experiments, &settings);
+    let mut answers = folders::examine_all(&scripts, &beside, &experiments, &settings);
+    beside::shared(&scripts, &mut answers);
     for (script, answer) in scripts.iter().zip(&mut answers) {
         answer.findings = configured(script, std::mem::take(&mut answer.findings));
     }
@@ -186,7 +191,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     if args.fix {
         let (mut left, mut count) = (Vec::new(), 0);
         let which = if args.likely { Which::Likely } else { Which::Safe };
-        for ((script, path), answer) in scripts.into_iter().zip(&paths).zip(&answers) {
+        for (((script, path), answer), beside) in scripts.into_iter().zip(&paths).zip(&answers).zip(&beside) {
             // What stands in other files is not changed here.
             let own: Vec<Finding> =
                 answer.findings.iter().filter(|f| f.file == script.name).cloned().collect();
@@ -201,7 +206,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
                 crate::print(&text)?;
             }
             let script = Script { text, ..script };
-            let mut after = examine(&script, &settings);
+            let mut after = examine_with(&script, beside, &settings);
             after.findings = configured(&script, after.findings);
             left.push(after);
         }
@@ -215,7 +220,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         .map(|(s, a)| (s.name.as_str(), a.findings.as_slice(), &a.coverage))
         .collect();
     match args.format {
-        Format::Text => crate::show(&folders::text(&scripts, &answers)),
+        Format::Text => crate::show(&folders::text(&scripts, &beside, &answers)),
         Format::Gcc => crate::show(&each.iter().map(|(n, f, c)| form::gcc(f, c, n)).collect::<String>()),
         Format::Checkstyle => crate::print(&form::checkstyle(&each)),
         Format::Junit => {

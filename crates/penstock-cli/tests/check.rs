@@ -524,3 +524,83 @@ fn a_run_tells_what_is_wrong_in_its_setups() {
     assert!(!page.contains("Findings in the setups"));
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// What a script sources lies beside it, in the folder that was named or where one stands; nothing else is read, and that is said.
+#[test]
+fn files_that_are_sourced() {
+    let folder = scratch("sourced");
+    std::fs::create_dir_all(folder.join("p/lib")).unwrap();
+    let put = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    put("secret.sh", "tc qdisc add dev eth0 root sfq\n");
+    put(
+        "p/x.sh",
+        "#!/bin/sh\nDEV=eth0\ntc qdisc del dev $DEV root 2>/dev/null\n. \"$(dirname \"$0\")/lib/a.sh\"\n. $LIB/b.sh\n",
+    );
+    put("p/lib/a.sh", "tc qdisc add dev $DEV root handle 1: htb default 10\n. ./lib/c.sh\n");
+    put("p/b.sh", "tc class add dev $DEV parent 1: classid 1:10 htb rate 1mbit ceil 500kbit\n");
+    put("p/lib/c.sh", "tc qdisc show\n");
+    let (status, text) = said(&folder, &["check", "p/x.sh"]);
+    assert!(status == 1 && text.starts_with("p/b.sh:1:66: warning PS103: "), "{status} {text}");
+    assert!(
+        text.contains("\n    tc class add dev $DEV parent 1: classid 1:10 htb rate 1mbit ceil 500kbit\n"),
+        "{text}"
+    );
+    assert!(text.contains("The file is sourced by p/x.sh, line 5."), "{text}");
+    let end = "4 of 4 network commands looked at\n  sourced and read as well: p/b.sh (1 of 1), p/lib/a.sh (1 of 1), p/lib/c.sh (1 of 1)\n";
+    assert!(text.ends_with(end), "{text}");
+    let (_, json) = said(&folder, &["check", "--format", "json", "p/x.sh"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["coverage"]["sourced"][0], json!({ "file": "p/b.sh", "commands": 1, "looked_at": 1 }));
+    let (_, gcc) = said(&folder, &["check", "--format", "gcc", "p/x.sh"]);
+    assert!(gcc.starts_with("p/b.sh:1:66: warning: "), "{gcc}");
+
+    // Of a folder each file is counted once, and judged as the script that sources it carries it out.
+    let (status, text) = said(&folder, &["check", "p"]);
+    assert!(status == 1 && text.contains("== p/b.sh\np/b.sh:1:66: warning PS103"), "{text}");
+    assert!(!text.contains("PS109") && text.matches("PS103:").count() == 1, "{text}");
+    assert!(
+        text.ends_with(
+            "4 scripts: 0 errors, 1 warning, 3 with nothing found\n4 of 4 network commands looked at\n"
+        ),
+        "{text}"
+    );
+
+    // A file above the script's folder is read where one stands there, and not from elsewhere.
+    put("p/up.sh", "#!/bin/sh\n. ../secret.sh\n. /lib/functions.sh\n. ./none.sh\ntc qdisc show\n");
+    let (status, text) = said(&folder, &["check", "p/up.sh"]);
+    assert!(status == 3 && text.contains("sourced and read as well: secret.sh (1 of 1)"), "{text}");
+    assert!(
+        text.contains("line 3: `. /lib/functions.sh` is not read: it is not in a folder that was named; --file /lib/functions.sh gives it"),
+        "{text}"
+    );
+    assert!(
+        text.contains("line 4: `. ./none.sh` is not read: there is no such file beside the script"),
+        "{text}"
+    );
+    let (status, text) = said(&folder.join("p"), &["check", "up.sh"]);
+    assert!(status == 3 && text.contains("line 2: `. ../secret.sh` is not read: it lies outside"), "{text}");
+    assert!(!text.contains("secret.sh:1"), "{text}");
+    std::os::unix::fs::symlink("../secret.sh", folder.join("p/none.sh")).unwrap();
+    let (_, text) = said(&folder.join("p"), &["check", "up.sh"]);
+    assert!(text.contains("line 4: `. ./none.sh` is not read: it lies outside"), "{text}");
+    // By its absolute path where it was named so.
+    let absolute = folder.join("p/b.sh").display().to_string();
+    put("p/abs.sh", &format!("#!/bin/sh\nDEV=eth0\n. {absolute}\n"));
+    let script = folder.join("p/abs.sh").display().to_string();
+    let (_, text) = said(&folder, &["check", &script]);
+    assert!(text.contains(&format!("sourced and read as well: {absolute} (1 of 1)")), "{text}");
+    let (_, text) = said(&folder, &["check", "p/abs.sh"]);
+    assert!(text.contains("is not read: it is not in a folder that was named"), "{text}");
+    // Given by hand.
+    put("p/lsb.sh", "#!/bin/sh\n. /lib/lsb/init-functions\ntc qdisc show\n");
+    let (status, text) =
+        said(&folder, &["check", "--file", "/lib/lsb/init-functions=p/lib/c.sh", "p/lsb.sh"]);
+    assert!(
+        status == 0 && text.ends_with("sourced and read as well: /lib/lsb/init-functions (1 of 1)\n"),
+        "{text}"
+    );
+    // The fix of a sourced file is made where that file is checked.
+    let (_, text) = said(&folder, &["check", "--fix", "--unsafe", "p/x.sh"]);
+    assert_eq!(text, std::fs::read_to_string(folder.join("p/x.sh")).unwrap());
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -5,28 +5,34 @@ use penstock_host::Output;
 use penstock_lang::token::{Line, Word};
 use penstock_model::Diagnostic;
 
-/// What the variable of [`crate::LINE`] says: `line:file`, and behind a tab the lines of the calls.
+/// What the variable of [`crate::LINE`] says: `line:file`, behind a tab the lines of the calls, behind another the files of the functions.
 pub(crate) struct Place<'a> {
     pub(crate) line: u32,
-    file: &'a str,
+    pub(crate) file: &'a str,
     calls: Vec<u32>,
+    callers: Vec<&'a str>,
 }
 
 impl Place<'_> {
     pub(crate) fn of(text: &str) -> Place<'_> {
         let (place, calls) = text.split_once('\t').unwrap_or((text, ""));
         let (line, file) = place.split_once(':').unwrap_or((place, ""));
+        let (calls, files) = calls.split_once('\t').unwrap_or((calls, ""));
         let mut calls: Vec<u32> = calls.split_whitespace().filter_map(|l| l.parse().ok()).collect();
         // The last is where the file itself is read.
         calls.pop();
-        Place { line: line.parse().unwrap_or(0), file, calls }
+        // Each call stands in the file of the function around it. (A name with a blank, or another IFS, leaves that unknown.)
+        let callers: Vec<&str> = files.split_whitespace().skip(1).collect();
+        let callers = if callers.len() == calls.len() { callers } else { Vec::new() };
+        Place { line: line.parse().unwrap_or(0), file, calls, callers }
     }
 }
 
 /// The command with its place: findings are marked in the script's own line.
 pub(crate) fn given(words: Vec<String>, mut output: Output, place: &str, script: &Script) -> Given {
-    let Place { line, file, calls } = Place::of(place);
-    let own = file.is_empty() || file_of(file) == file_of(&called(&script.name));
+    let Place { line, file, calls, callers } = Place::of(place);
+    let callers = callers.into_iter().map(|f| self::file(f, script)).collect();
+    let own = is_own(file, script);
     let line = if own { behind_sudo(&script.text, line, &words).unwrap_or(line) } else { line };
     let file = if own { script.name.clone() } else { file.to_owned() };
     if !output.diagnostics.is_empty() {
@@ -61,7 +67,16 @@ pub(crate) fn given(words: Vec<String>, mut output: Output, place: &str, script:
         };
         output.diagnostics = output.diagnostics.into_iter().map(placed).collect();
     }
-    Given { line, file, calls, words, output }
+    Given { line, file, calls, callers, words, output }
+}
+
+fn is_own(file: &str, script: &Script) -> bool {
+    file.is_empty() || file_of(file) == file_of(&called(&script.name))
+}
+
+/// A file as it is called in what is told: the script by its own name.
+pub(crate) fn file(file: &str, script: &Script) -> String {
+    if is_own(file, script) { script.name.clone() } else { file.to_owned() }
 }
 
 /// The line of a command behind `sudo`: the interpreter counts lines anew there, and says 1. The first that has these words.

@@ -163,6 +163,8 @@ pub struct Given {
     pub file: String,
     /// The lines of the calls that led to it, the nearest first, where it is in a function; known where [`Script::unknown`] is said.
     pub calls: Vec<u32>,
+    /// The files that those calls stand in, where they are known: one for each, else none.
+    pub callers: Vec<String>,
     /// The words.
     pub words: Vec<String>,
     /// What it gave; findings with their place in the script.
@@ -175,9 +177,9 @@ pub trait Console {
     fn print(&mut self, stdout: &str, stderr: &str);
     /// A network command has been carried out.
     fn given(&mut self, given: Given);
-    /// A program that is not simulated was called at a line, and taken to end well ([`Script::unknown`]).
-    fn unknown(&mut self, program: &str, line: u32) {
-        let _ = (program, line);
+    /// A program that is not simulated was called at a line of a file, and taken to end well ([`Script::unknown`]).
+    fn unknown(&mut self, program: &str, file: &str, line: u32) {
+        let _ = (program, file, line);
     }
 }
 
@@ -345,7 +347,9 @@ impl Answers for Answering<'_> {
             }
             Request::Kill(program) => machine.kill(program),
             Request::Unknown(program, place) => {
-                console.unknown(&program, given::Place::of(&place).line);
+                let place = given::Place::of(&place);
+                let file = given::file(place.file, &course.script);
+                console.unknown(&program, &file, place.line);
             }
             Request::Command { words, stdin, place, lends, reply, .. } => {
                 course.commands += usize::from(place.is_some());
@@ -480,7 +484,7 @@ fn started(limits: &Limits, script: &Script, before: &str, behind: &str) -> Resu
     } else {
         String::new()
     };
-    let calls = if script.unknown.is_some() { "\t${BASH_LINENO[*]}" } else { "" };
+    let calls = if script.unknown.is_some() { "\t${BASH_LINENO[*]}\t${BASH_SOURCE[*]}" } else { "" };
     let trap = format!(
         "set -T; trap 'for {LINE} in {umask}\"$LINENO:${{BASH_SOURCE:-}}{calls}\"; do case x in esac; done' DEBUG; "
     );
@@ -518,7 +522,7 @@ fn called(name: &str) -> String {
 }
 
 /// The file a path means where the interpreter begins.
-fn file_of(path: &str) -> String {
+pub fn file_of(path: &str) -> String {
     let whole = Path::new(HOME).join(path);
     let mut place = PathBuf::from("/");
     for part in whole.components() {

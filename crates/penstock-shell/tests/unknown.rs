@@ -8,6 +8,7 @@ use penstock_shell::{At, Console, Given, Script, run};
 struct Kept {
     stdout: String,
     given: Vec<(u32, Vec<u32>)>,
+    callers: Vec<Vec<String>>,
     unknown: Vec<(String, u32)>,
 }
 
@@ -17,8 +18,9 @@ impl Console for Kept {
     }
     fn given(&mut self, given: Given) {
         self.given.push((given.line, given.calls));
+        self.callers.push(given.callers);
     }
-    fn unknown(&mut self, program: &str, line: u32) {
+    fn unknown(&mut self, program: &str, _: &str, line: u32) {
         self.unknown.push((program.to_owned(), line));
     }
 }
@@ -31,6 +33,8 @@ fn ran(text: &str, unknown: Option<&str>) -> (Kept, i32) {
         text: text.to_owned(),
         unknown: unknown.map(str::to_owned),
         env: vec![("GIVEN".to_owned(), "it's".to_owned())],
+        name: "x.sh".to_owned(),
+        files: vec![("/root/lib.sh".to_owned(), "h() {\n f qdisc show\n}\n".to_owned())],
         ..Script::default()
     };
     let status = run(&script, &mut machine, &mut kept).unwrap();
@@ -54,4 +58,9 @@ fn commands_know_where_they_are_called_from() {
     let text = "f() {\n tc \"$@\"\n}\ng() {\n f qdisc show\n}\nf qdisc show\ng\ntc qdisc show\n";
     assert_eq!(ran(text, Some("7301")).0.given, [(2, vec![7]), (2, vec![5, 8]), (9, vec![])]);
     assert_eq!(ran(text, None).0.given, [(2, vec![]), (2, vec![]), (9, vec![])]);
+    // A call in a file that is sourced stands in that file.
+    let text = "f() {\n tc \"$@\"\n}\n. ./lib.sh\nh\n";
+    let kept = ran(text, Some("7301")).0;
+    let callers = ["./lib.sh", "x.sh"].map(str::to_owned).to_vec();
+    assert_eq!((kept.given, kept.callers), (vec![(2, vec![2, 5])], vec![callers]));
 }

@@ -494,6 +494,25 @@ fn no_ifb(facts: &Facts, found: &mut Found) {
         let needs = |s: &Step| s.has(name) && !s.has("del") && !s.has("delete");
         let Some(at) = facts.steps.iter().position(needs) else { continue };
         let step = &facts.steps[at];
+        // One of the script's own has nearly that name; numbers are another matter.
+        let letters = |n: &str| n.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
+        let is_near = |made: &String| {
+            let most = 1 + usize::from(name.len() > 7);
+            letters(made) != letters(name) && strsim::damerau_levenshtein(made, name) <= most
+        };
+        let makes = |(at, s): (usize, &Step)| Some((at, crate::names::made_ifb(&s.words)?));
+        let near = facts.steps.iter().enumerate().filter_map(makes).find(|(_, made)| is_near(made));
+        if let Some((by, made)) = near {
+            // Where the other name is used throughout, the one that makes it is at fault.
+            let often = facts.steps.iter().filter(|s| needs(s)).count() > 1;
+            let (at, word, fix) = match often {
+                true => (by, made.as_str(), facts.steps[by].with_word(&made, name)),
+                false => (at, name.as_str(), step.with_word(name, &made)),
+            };
+            let say = Say::new(format!("{name} is never created"), format!("The script makes {made}."), fix);
+            found.at(at, word, say.unsure(true));
+            continue;
+        }
         let (reason, fix) = match module {
             Some((_, many)) => (
                 format!(

@@ -305,6 +305,15 @@ fn all_protocols(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// Whether a match of the byte with the DSCP gives a code point in its lower bits: one with bits where ECN is, and a mask for more than these.
+fn unshifted(m: &[String]) -> bool {
+    let field = matches!(word(m, 0), "ip" | "ip6")
+        && matches!(word(m, 1), "tos" | "dsfield" | "precedence" | "priority");
+    let (value, mask) = (num::strtoul(word(m, 2), 0), num::strtoul(word(m, 3), 16));
+    let (Some((value, "")), Some((mask, ""))) = (value, mask) else { return false };
+    field && value & 3 != 0 && value < 64 && mask & 0xfc != 0
+}
+
 fn outside_mask(facts: &Facts, found: &mut Found) {
     for filter in all(facts) {
         for m in matches(facts, filter) {
@@ -318,7 +327,8 @@ fn outside_mask(facts: &Facts, found: &mut Found) {
                 _ => continue,
             };
             let (Some((value, "")), Some((mask, ""))) = (value, mask) else { continue };
-            if value & !mask != 0 {
+            // What was not shifted is told as that (PS197): a wider mask would not help.
+            if value & !mask != 0 && !unshifted(m) {
                 let width = if mask > 0xffff {
                     0xffff_ffffu64
                 } else if mask > 0xff {
@@ -489,12 +499,8 @@ fn dscp(facts: &Facts, found: &mut Found) {
             matches!(word(m, 1), "tos" | "dsfield" | "precedence" | "priority")
                 && matches!(word(m, 0), "ip" | "ip6")
         }) {
-            let (Some((value, "")), Some((mask, ""))) =
-                (num::strtoul(word(m, 2), 0), num::strtoul(word(m, 3), 16))
-            else {
-                continue;
-            };
-            if value & mask & 3 != 0 && value < 64 {
+            let Some((value, "")) = num::strtoul(word(m, 2), 0) else { continue };
+            if unshifted(m) {
                 let step = &facts.steps[filter.step];
                 let reason =
                     format!("{value:#04x} has ECN bits {}; DSCP {value} is {:#04x}.", value & 3, value << 2);

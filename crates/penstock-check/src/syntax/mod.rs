@@ -112,6 +112,8 @@ pub(crate) struct Syntax {
     pub commands: Vec<Command>,
     pub choices: Vec<Choice>,
     pub loops: Vec<Loop>,
+    /// The places behind definitions of functions, outside of everything else.
+    pub defined: Vec<usize>,
     /// Functions by name: their lines.
     pub functions: BTreeMap<String, u32>,
     /// Where `exit`, `return` and their like stand, and `set` with options that end a script.
@@ -123,8 +125,8 @@ pub(crate) struct Syntax {
     /// Commands by the function they stand in, and calls by what they call.
     inside: BTreeMap<String, Vec<usize>>,
     calls: BTreeMap<String, Vec<usize>>,
-    /// Files that are sourced, as written.
-    pub sourced: Vec<String>,
+    /// Words behind `.` and `source`: line, and where each begins and ends.
+    pub sourced: Vec<(u32, usize, usize)>,
     /// Variables that are read and nowhere set.
     pub unset: BTreeSet<String>,
 }
@@ -169,7 +171,12 @@ impl Syntax {
         }
         for line in calls {
             let calls = self.by_line.get(line).into_iter().flatten();
-            reached.extend(calls.filter(|&&at| !self.commands[at].network));
+            // `$TC qdisc add …` may be a call, too: of a function that carries it out.
+            let is = |at: &usize| {
+                let of = &self.commands[*at];
+                !of.network || of.words.first().is_some_and(|w| w.contains('$')) && of.gives(words)
+            };
+            reached.extend(calls.copied().filter(is));
         }
     }
 

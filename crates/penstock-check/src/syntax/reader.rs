@@ -46,6 +46,7 @@ pub(crate) fn read(text: &str) -> Syntax {
         out: Syntax::default(),
         programs: programs(text),
         deep: 0,
+        defined: 0,
     };
     reader.within(0, text.len(), 1);
     let mut out = reader.out;
@@ -88,26 +89,53 @@ fn programs(text: &str) -> BTreeSet<String> {
             known.insert(name.to_owned());
         }
     }
-    known.extend(absent(text).into_iter().map(|(name, _)| name));
+    known.extend(asked(text).map(|(name, _)| name.to_owned()));
     known
 }
 
-/// Variables that another file sets and that are a program by their names: `$TC qdisc …` of a text that sets no `TC`.
-pub(crate) fn absent(text: &str) -> Vec<(String, &'static str)> {
-    const NAMES: [(&str, &str); 6] = [
-        ("TC", "tc"),
-        ("IPTABLES", "iptables"),
-        ("IPT", "iptables"),
-        ("IP6TABLES", "ip6tables"),
-        ("IPT6", "ip6tables"),
-        ("NFT", "nft"),
-    ];
-    let sets = |name: &str| {
-        let given = [format!("{name}="), format!("{name}:"), format!("read {name}")];
-        text.lines().any(|l| given.iter().any(|g| l.contains(g.as_str())))
-    };
+/// Variables that are a program by their names.
+const NAMES: [(&str, &str); 7] = [
+    ("TC", "tc"),
+    ("IP", "ip"),
+    ("IPTABLES", "iptables"),
+    ("IPT", "iptables"),
+    ("IP6TABLES", "ip6tables"),
+    ("IPT6", "ip6tables"),
+    ("NFT", "nft"),
+];
+
+/// Those of them that a text carries out.
+fn asked(text: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
     let asks = |name: &str| text.contains(&format!("${name} ")) || text.contains(&format!("${{{name}}} "));
-    let of = NAMES.into_iter().filter(|(name, _)| asks(name) && !sets(name));
+    // An address is called `IP` as well.
+    let begins = |l: &str| l.starts_with("$IP ") || l.starts_with("${IP} ");
+    let runs = move |name: &str| name != "IP" || text.lines().any(|l| begins(l.trim_start()));
+    NAMES.into_iter().filter(move |(name, _)| asks(name) && runs(name))
+}
+
+/// Variables that another file sets and that are a program by their names: `$TC qdisc …` of a text that sets no `TC`, or sets it to a function of another
+/// file.
+pub(crate) fn absent(text: &str) -> Vec<(String, &'static str)> {
+    let is_elsewhere = |value: &str| {
+        let value = value.trim_matches(['"', '\'']);
+        is_name(value)
+            && !NETWORK.contains(&value)
+            && ![format!("{value}("), format!("{value} ("), format!("function {value}")]
+                .iter()
+                .any(|f| text.contains(f))
+    };
+    let sets = |name: &str| {
+        let given = [format!("{name}:"), format!("read {name}")];
+        let value = format!("{name}=");
+        let begins = |l: &str, at: usize| !l[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        text.lines().any(|l| {
+            let values = l.match_indices(&value).filter(|(at, _)| begins(l, *at));
+            let mut values =
+                values.map(|(at, _)| l[at + value.len()..].split([' ', ';', '\t']).next().unwrap_or(""));
+            given.iter().any(|g| l.contains(g.as_str())) || values.any(|v| !is_elsewhere(v))
+        })
+    };
+    let of = asked(text).filter(|(name, _)| !sets(name));
     of.map(|(name, program)| (name.to_owned(), program)).collect()
 }
 
@@ -219,6 +247,8 @@ struct Reader<'a> {
     out: Syntax,
     programs: BTreeSet<String>,
     deep: usize,
+    /// Functions so far.
+    defined: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -289,10 +319,18 @@ impl<'a> Reader<'a> {
             {
                 return;
             }
-            let before = self.at;
+            let (before, functions) = (self.at, self.defined);
             self.and_or();
             if self.at == before {
                 self.at += 1;
+            }
+            // Where functions stand in an arm, behind all of the construct.
+            if self.deep == 1
+                && self.frames.is_empty()
+                && self.defined > functions
+                && let Some(last) = self.tokens.get(self.at.wrapping_sub(1))
+            {
+                self.out.defined.push(last.end);
             }
         }
     }
@@ -383,6 +421,7 @@ impl<'a> Reader<'a> {
     }
 
     fn function(&mut self, name: String, line: u32) {
+        self.defined += 1;
         self.skip_newlines();
         self.out.functions.insert(name.clone(), line);
         let outer = std::mem::replace(&mut self.frames, vec![Frame::Function(name)]);
@@ -551,8 +590,8 @@ impl<'a> Reader<'a> {
                 }
             }
             "." | "source" => {
-                let file = words.get(1).map(|t| self.written(*t).trim_matches(['"', '\'']).to_owned());
-                self.out.sourced.extend(file);
+                let file = words.get(1).filter(|t| self.written(**t) != "--").or(words.get(2));
+                self.out.sourced.extend(file.map(|t| (t.line, t.start, t.end)));
             }
             _ => {}
         }

@@ -40,5 +40,5 @@ pub fn examine(experiment: &Experiment) -> Answer {
             begins: f.line,
         })
     };
-    Answer { findings: found.into_iter().filter_map(one).collect(), coverage }
+    Answer { findings: found.into_iter().filter_map(one).collect(), coverage, ..Answer::default() }
 }

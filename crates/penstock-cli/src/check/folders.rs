@@ -1,7 +1,7 @@
 //! Several scripts at once: which of a folder's files are scripts, and what is said of all of them together.
 
 use anyhow::{Context as _, Result};
-use penstock_check::{Answer, Coverage, Missed, Settings, examine, form};
+use penstock_check::{Answer, Missed, Settings, Sourced, examine_with, form};
 use penstock_lab::experiment::Experiment;
 use penstock_machine::script::Script;
 use serde_json::{Value, json};
@@ -78,8 +78,8 @@ fn is_script(name: &str, bytes: &[u8]) -> bool {
     let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     let shapes = words.any(|w| matches!(w, "tc" | "iptables" | "ip6tables" | "nft" | "qdisc"));
     // Units, Dockerfiles and YAML hold commands among other things; what a text shows is checked where it is named.
-    let holds =
-        !name.ends_with(".md") && !name.ends_with(".markdown") && penstock_check::holds_commands(name, &text);
+    let holds = ![".md", ".markdown", ".rst"].iter().any(|s| name.ends_with(s))
+        && penstock_check::holds_commands(name, &text);
     let nft = name.ends_with(".nft") || first.starts_with("#!") && first.contains("nft");
     shapes && (suffix || shebang || begins && !name.contains('.') || holds) || nft && holds
 }
@@ -87,14 +87,16 @@ fn is_script(name: &str, bytes: &[u8]) -> bool {
 /// Checks each on as many cores as there are; of an experiment the setups of all its machines. The answers are in the scripts' order.
 pub fn examine_all(
     scripts: &[Script],
+    beside: &[Vec<Sourced>],
     experiments: &[Option<Experiment>],
     settings: &Settings,
 ) -> Vec<Answer> {
-    let one = |(script, experiment): (&Script, &Option<Experiment>)| match experiment {
+    type Of<'a> = ((&'a Script, &'a Vec<Sourced>), &'a Option<Experiment>);
+    let one = |((script, beside), experiment): Of<'_>| match experiment {
         Some(experiment) => super::experiment::examine(experiment),
-        None => examine(script, settings),
+        None => examine_with(script, beside, settings),
     };
-    let all: Vec<(&Script, &Option<Experiment>)> = scripts.iter().zip(experiments).collect();
+    let all: Vec<Of<'_>> = scripts.iter().zip(beside).zip(experiments).collect();
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get).min(all.len()).min(MOST_CORES);
     if cores < 2 {
         return all.into_iter().map(one).collect();
@@ -131,7 +133,7 @@ pub fn examine_all(
 
 /// All answers as one: what was not looked at says in which file it is.
 pub fn together(scripts: &[Script], answers: &[Answer]) -> Answer {
-    let mut all = Answer { findings: Vec::new(), coverage: Coverage::default() };
+    let mut all = Answer::default();
     for (script, answer) in scripts.iter().zip(answers) {
         let (of, whole) = (&answer.coverage, &mut all.coverage);
         all.findings.extend(answer.findings.iter().cloned());
@@ -139,9 +141,10 @@ pub fn together(scripts: &[Script], answers: &[Answer]) -> Answer {
         whole.looked_at += of.looked_at;
         whole.runs += of.runs;
         whole.unknown.extend(of.unknown.iter().cloned());
+        whole.files.extend(of.files.iter().map(|(name, of)| (name.clone(), *of)));
         let named = |m: &Missed| match scripts {
             [_] => m.clone(),
-            _ => Missed { why: format!("{}: {}", script.name, m.why), ..m.clone() },
+            _ => Missed { why: format!("{}: {}", m.file(&script.name), m.why), ..m.clone() },
         };
         whole.missed.extend(of.missed.iter().map(named));
     }
@@ -149,15 +152,19 @@ pub fn together(scripts: &[Script], answers: &[Answer]) -> Answer {
 }
 
 /// For people: of one script what there is to say; of several those with something to say, and a summary.
-pub fn text(scripts: &[Script], answers: &[Answer]) -> String {
-    if let ([script], [answer]) = (scripts, answers) {
-        return form::text(&answer.findings, &answer.coverage, &script.name, &script.text);
+pub fn text(scripts: &[Script], beside: &[Vec<Sourced>], answers: &[Answer]) -> String {
+    let read =
+        beside.iter().flatten().filter_map(|s| Some((s.name.as_str(), s.text.as_ref().ok()?.as_str())));
+    let texts: Vec<(&str, &str)> =
+        scripts.iter().map(|s| (s.name.as_str(), s.text.as_str())).chain(read).collect();
+    if let [answer] = answers {
+        return form::text(&answer.findings, &answer.coverage, &texts);
     }
     let mut out = String::new();
     for (script, answer) in scripts.iter().zip(answers) {
         if !answer.findings.is_empty() || !answer.coverage.is_whole() {
             out += &format!("== {}\n", script.name);
-            out += &form::text(&answer.findings, &answer.coverage, &script.name, &script.text);
+            out += &form::text(&answer.findings, &answer.coverage, &texts);
             out.push('\n');
         }
     }

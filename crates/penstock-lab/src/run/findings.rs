@@ -79,11 +79,10 @@ fn of(experiment: &Experiment, host: &Host) -> (Vec<record::Finding>, Coverage) 
     let found = answer.findings.into_iter().filter(|f| f.code != "PS250").map(one).collect();
     // Places of what was not looked at are those of the files, too.
     let place = |line: u32| lines.get((line as usize).wrapping_sub(1)).map_or(line, |l| l.2);
-    let missed = |m: Missed| Missed {
-        from: place(m.from),
-        to: place(m.to),
-        why: format!("{}: {}", host.name, m.why),
-        ..m
+    let missed = |m: Missed| {
+        let place = |line| if m.file.is_empty() { place(line) } else { line };
+        let (from, to) = (place(m.from), place(m.to));
+        Missed { from, to, why: format!("{}: {}", host.name, m.why), ..m }
     };
     let mut coverage = answer.coverage;
     coverage.missed = coverage.missed.into_iter().map(missed).collect();

@@ -127,3 +127,19 @@ fn the_processors_queues_are_chosen_among() {
     tree.set_xps(0, false);
     assert_eq!(chosen(&mut tree), [0, 1, 2, 3]);
 }
+
+#[test]
+fn a_change_of_tbf_sets_the_limit_of_any_fifo_inside() {
+    let mut bench = Bench::new();
+    let mut tree = Tree::new(device(Kernel::V7_2));
+    let tbf = |verb: &str, limit: u32| {
+        let mut req = qdisc(&format!("{verb} root handle 1: tbf"));
+        let o = penstock_model::Options::new().with("rate", 125_000u64).with("buffer", 200_000u32);
+        req.options = Some(o.with("burst", 1600u32).with("limit", limit));
+        req
+    };
+    tree.qdisc(&tbf("add", 9000), &mut bench.cx(0)).unwrap();
+    tree.qdisc(&qdisc("add parent 1:1 handle 2: pfifo_head_drop limit 4"), &mut bench.cx(0)).unwrap();
+    tree.qdisc(&tbf("change", 7000), &mut bench.cx(0)).unwrap();
+    assert_eq!(tree.dump_qdiscs(Time::ZERO)[1].options.u32("limit"), Some(7000));
+}

@@ -524,8 +524,8 @@ mod tests {
         let mut tree = crate::Tree::new(device(Kernel::V7_2));
         let all = Options::new().with("probability", u32::MAX).with("correlation", 0u32);
         let o = Options::new().with("limit", 50u32).with("duplicate", u32::MAX).with("corrupt", all);
-        tree.qdisc(&crate::testing::qdisc("add root handle 9: ets bands 1 strict 1"), &mut bench.cx(0)).unwrap();
-        let mut add = crate::testing::qdisc("add parent 9:1 handle 1: netem");
+        tree.qdisc(&qdisc("add root handle 9: ets bands 1 strict 1"), &mut bench.cx(0)).unwrap();
+        let mut add = qdisc("add parent 9:1 handle 1: netem");
         add.options = Some(o);
         tree.qdisc(&add, &mut bench.cx(0)).unwrap();
         let mut whole = packet(1, 4242);

@@ -1,7 +1,7 @@
 //! What the real tc says of a command, against what we say: exit code and first line, word for word.
 //!
 //! `golden/commands-6.1.txt` and `golden/commands-2.6.35.txt` were recorded by `golden/record-commands.sh` with iproute2 6.1.0 and 2.6.35 on
-//! Linux 6.12.117. A line of them is exit code, first line of stderr (empty where that is a usage text), command.
+//! Linux 6.12.117, `golden/commands-7.3.0.txt` with iproute2 7.3.0 on Linux 7.2.13. A line of them is exit code, first line of stderr (empty where that is a usage text), command.
 
 use penstock_lang::tc::{self, Command, Env, Failure, Link};
 use penstock_lang::token;
@@ -62,6 +62,11 @@ fn check(golden: &str, kernel: Kernel) {
 #[test]
 fn tc_6_1_says_the_same() {
     check(include_str!("golden/commands-6.1.txt"), Kernel::V6_12);
+}
+
+#[test]
+fn tc_7_3_says_the_same() {
+    check(include_str!("golden/commands-7.3.0.txt"), Kernel::V7_2);
 }
 
 #[test]

@@ -24,16 +24,16 @@ pub fn xmittime(rate: u64, size: u32) -> u32 {
     time2tick(TIME_UNITS_PER_SEC * (f64::from(size) / rate as f64))
 }
 /// The same of iproute2 6.15 and later: rounded up, and at most what 32 bits hold.
-pub fn xmittime_up(rate: u64, size: u32) -> u32 {
-    (TIME_UNITS_PER_SEC * (f64::from(size) / rate as f64) * TICK_IN_USEC).ceil() as u32
+pub fn xmittime_up(rate: u64, size: u64) -> u32 {
+    (TIME_UNITS_PER_SEC * (size as f64 / rate as f64) * TICK_IN_USEC).ceil() as u32
 }
 /// `tc_core_tick2time` of iproute2 7: microseconds and what is less than one.
 pub fn tick2us(ticks: u32) -> f64 {
     f64::from(ticks) / TICK_IN_USEC
 }
 /// `tc_calc_xmitsize` of iproute2 7, which rounds the bytes alone.
-pub fn xmitsize_fine(rate: u64, ticks: u32) -> u32 {
-    (rate as f64 * tick2us(ticks) / TIME_UNITS_PER_SEC) as u64 as u32
+pub fn xmitsize_fine(rate: u64, ticks: u32) -> u64 {
+    (rate as f64 * tick2us(ticks) / TIME_UNITS_PER_SEC) as u64
 }
 /// `tc_calc_xmitsize`: bytes that pass in `ticks` at `rate` bytes per second.
 pub fn xmitsize(rate: u64, ticks: u32) -> u32 {

@@ -159,6 +159,10 @@ impl Machine {
     pub fn program_starts(&mut self, modules: u32) {
         self.starts(self.ground.tc_failures + modules);
     }
+    /// The probe has `tc` show something, as JSON or not.
+    pub fn show_starts(&mut self, json: bool) {
+        self.starts(self.ground.tc_failures - if json { self.ground.json_failures } else { 0 });
+    }
     /// The same of `ip`.
     pub fn ip_starts(&mut self) {
         self.starts(self.ground.ip_failures);

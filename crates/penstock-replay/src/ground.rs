@@ -17,6 +17,8 @@ pub struct Ground {
     pub late_reads: u32,
     /// Calls that fail while tc starts, and while ip does: in the folders of PATH before theirs, by the loader, the C library, libcap.
     pub tc_failures: u32,
+    /// How many of these do not happen with `-j`.
+    pub json_failures: u32,
     /// The same of ip.
     pub ip_failures: u32,
     /// How often tc looks in vain for the first set of header fields of `pedit` or of an extended match: wherever the loader does.
@@ -37,6 +39,7 @@ static V6_12: Ground = Ground {
     fork_reads: 3,
     late_reads: 0,
     tc_failures: 21,
+    json_failures: 0,
     ip_failures: 21,
     first_library: 149,
     next_library: 4,
@@ -52,6 +55,7 @@ static V7_2: Ground = Ground {
     fork_reads: 3,
     late_reads: 1,
     tc_failures: 26,
+    json_failures: 1,
     ip_failures: 29,
     first_library: 21,
     next_library: 5,

@@ -134,7 +134,7 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
         return Err(Diagnostic::error(message));
     }
     let seen = drain(&mut machine, &spec, release);
-    let left = show_qdiscs_runs(&mut machine, Machine::backlog);
+    let left = show_qdiscs_runs(&mut machine, false, Machine::backlog);
 
     let mut got: Vec<(u32, i64, Option<u16>)> =
         machine.arrivals[..seen].iter().filter_map(|a| Some((a.i?, a.at - t0, a.segment))).collect();
@@ -163,17 +163,17 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
         let rows = refusals.into_iter().map(|(i, error)| json!({"i": i, "error": error}));
         answer.insert("refused".into(), rows.collect());
     }
-    let mut shown = show_qdiscs_runs(&mut machine, show_qdiscs);
+    let mut shown = show_qdiscs_runs(&mut machine, true, show_qdiscs);
     if !speaks_json(&machine) {
-        shown = show_qdiscs_runs(&mut machine, show_qdiscs);
+        shown = show_qdiscs_runs(&mut machine, false, show_qdiscs);
     }
     answer.insert("qdiscs".into(), shown);
     // The probe asks for classes with `-j` first.
-    show_classes_runs(&mut machine);
+    let mut shown = show_classes_runs(&mut machine, true);
     if !spec.ground.class_json {
-        show_classes_runs(&mut machine);
+        shown = show_classes_runs(&mut machine, false);
     }
-    answer.insert("classes".into(), show_classes(&machine));
+    answer.insert("classes".into(), shown);
     if !spec.filters.is_empty() {
         let shown: Result<Vec<Value>, Diagnostic> =
             spec.filters.iter().map(|place| show_filters(&machine, place)).collect();
@@ -315,7 +315,7 @@ fn drain(machine: &mut Machine, spec: &Spec, release: Option<i64>) -> usize {
         let news = machine.arrivals[seen..].iter().filter(numbered).count();
         seen = machine.arrivals.len();
         machine.fail_call();
-        let still = news == 0 && { show_qdiscs_runs(machine, Machine::backlog) == 0 };
+        let still = news == 0 && { show_qdiscs_runs(machine, false, Machine::backlog) == 0 };
         quiet = if still { quiet + 1 } else { 0 };
         let until = machine.read_clock() + POLL_NS;
         machine.sleep_until(until);
@@ -325,11 +325,11 @@ fn drain(machine: &mut Machine, spec: &Spec, release: Option<i64>) -> usize {
 
 /// `tc -s qdisc show` runs, and with it the clock. For pfifo_fast tc looks for prio.
 //= iproute2 6.1 tc/tc_qdisc.c print_qdisc
-fn show_qdiscs_runs<T>(machine: &mut Machine, look: impl FnOnce(&Machine) -> T) -> T {
+fn show_qdiscs_runs<T>(machine: &mut Machine, json: bool, look: impl FnOnce(&Machine) -> T) -> T {
     let dumps = machine.tree.dump_qdiscs(machine.kernel_time());
     let kinds: BTreeSet<&str> =
         dumps.iter().map(|d| if d.kind == "pfifo_fast" { "prio" } else { d.kind }).collect();
-    machine.program_starts(0);
+    machine.show_starts(json);
     let shown = look(machine);
     machine.kernel_looks(machine.tree.dump_looks());
     // It looks for their libraries when it has the answer.
@@ -338,12 +338,15 @@ fn show_qdiscs_runs<T>(machine: &mut Machine, look: impl FnOnce(&Machine) -> T) 
     shown
 }
 
-/// `tc -s class show` runs.
-fn show_classes_runs(machine: &mut Machine) {
+/// `tc -s class show` runs: what it shows.
+fn show_classes_runs(machine: &mut Machine, json: bool) -> Value {
     let dumps = machine.tree.show_classes(Handle::UNSPEC, machine.kernel_time());
     let kinds: BTreeSet<&str> = dumps.iter().map(|d| d.kind).collect();
-    machine.program_starts(kinds.len() as u32);
+    machine.show_starts(json);
+    let shown = show_classes(machine);
+    kinds.iter().for_each(|_| machine.fail_call());
     machine.program_ends();
+    shown
 }
 
 fn form(json: bool) -> Show {

@@ -201,9 +201,13 @@ impl Ledger {
         self.cut.below = before.below.wrapping_add(in_all.packets.wrapping_sub(in_all.told));
         in_all.below
     }
+    /// So many segments were lost of which those above are not told.
+    pub(crate) fn not_told(&mut self, lost: u32) {
+        self.cut.told = self.cut.told.wrapping_sub(lost);
+    }
     /// The segments have gone where they go; so many were lost of which those above are not told, or by the answer alone.
     pub(crate) fn segments_done(&mut self, mut memory: Vec<Packet>, lost: u32) {
-        self.cut.told = self.cut.told.wrapping_sub(lost);
+        self.not_told(lost);
         memory.clear();
         self.segments = memory;
     }

@@ -83,6 +83,8 @@ pub struct Tree {
 const DEPTH_MAX: usize = 7;
 /// The first of the handles that the kernel chooses, `8000:`, is never given.
 const AUTO_HANDLE: u32 = 0x8000_0000;
+/// txqueuelen where nobody says anything else.
+const DEFAULT_TX_QUEUE_LEN: u32 = 1000;
 
 type Answer<T = ()> = Result<T, KernelError>;
 

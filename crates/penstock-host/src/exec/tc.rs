@@ -230,6 +230,8 @@ impl Host {
         };
         // A handle that was chosen is used up, even where the qdisc was then refused.
         self.auto_handle = device.tree.auto_handle();
+        // A qdisc that is made gives a device without txqueuelen one, if it needs no queue.
+        device.tx_queue_len = device.tree.device().tx_queue_len;
         match command {
             Command::Filter { req, .. } => done = self.tc_filter(Some(ifindex), false, req, now),
             Command::Chain { req, .. } => done = self.tc_filter(Some(ifindex), true, req, now),

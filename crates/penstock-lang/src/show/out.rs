@@ -298,16 +298,18 @@ impl Out {
         if self.since_7() { self.num(key, value, text) } else { self.text_only(text) }
     }
     /// A size: bytes in JSON, `15Kb` in text.
-    pub fn size(&mut self, key: &str, before: &str, size: u32, after: &str) {
+    pub fn size(&mut self, key: &str, before: &str, size: impl Into<u64>, after: &str) {
+        let size = size.into();
         if self.json.is_some() {
-            self.field(key, size);
+            // `print_color_uint`: 32 bits.
+            self.field(key, size as u32);
         } else {
             let text = self.size_text(size);
             self.add(format_args!("{before}{text}{after}"));
         }
     }
     /// `sprint_size`: `15Kb`, `1600b`; since 7.2 `2Gb` too.
-    pub fn size_text(&self, size: u32) -> String {
+    pub fn size_text(&self, size: impl Into<u64>) -> String {
         size_text(size, self.kernel)
     }
     /// A rate: bytes per second in JSON (nothing without a key), `10Mbit` in text.
@@ -324,13 +326,15 @@ impl Out {
 }
 
 /// `sprint_size`: `15Kb`, `1600b`; since 7.2 `2Gb` too.
-pub fn size_text(size: u32, kernel: Kernel) -> String {
+pub fn size_text(size: impl Into<u64>, kernel: Kernel) -> String {
     const GIGA: f64 = 1_073_741_824.0;
-    let whole = (f64::from(size) / GIGA).round_ties_even();
-    if kernel >= Kernel::V7_2 && f64::from(size) >= GIGA && (GIGA * whole - f64::from(size)).abs() < 1024.0 {
+    let bytes: u64 = size.into();
+    let size = bytes as f64;
+    let whole = (size / GIGA).round_ties_even();
+    if kernel >= Kernel::V7_2 && size >= GIGA && (GIGA * whole - size).abs() < 1024.0 {
         return format!("{whole}Gb");
     }
-    Size::from_bytes(u64::from(size)).to_string()
+    Size::from_bytes(bytes).to_string()
 }
 
 /// `print_time` of microseconds: three significant figures today, one decimal in 2010.

@@ -221,22 +221,42 @@ pub fn size(text: &str, kernel: Kernel) -> Option<u32> {
     (kernel == Kernel::V2_6_35 || f64::from(cut) == bytes.floor()).then_some(cut)
 }
 
-/// `get_size_and_cell`: `15k` or `15k/8`, the cell as its logarithm.
-pub fn size_and_cell(text: &str, kernel: Kernel) -> Option<(u32, Option<u32>)> {
+/// What helps where a burst takes more ticks than 32 bits hold.
+pub const BURST_HELP: &str = "fewer bytes: it takes 274 s of the rate at most";
+
+/// `get_size64`: bytes. Before 7 what does not fit 32 bits is refused or cut.
+pub fn size64(text: &str, kernel: Kernel) -> Option<u64> {
+    if kernel < Kernel::V7_2 {
+        return size(text, kernel).map(u64::from);
+    }
+    let (number, unit) = strtod(text)?;
+    let bytes = number * size::unit_scale(unit)?;
+    let whole = bytes as u64;
+    (number >= 0.0 && whole < u64::MAX && whole as f64 == bytes.floor()).then_some(whole)
+}
+
+/// `get_size64_and_cell`: `15k` or `15k/8`, the cell as its logarithm.
+pub fn size64_and_cell(text: &str, kernel: Kernel) -> Option<(u64, Option<u32>)> {
     let Some((bytes, cell)) = text.split_once('/') else {
-        return Some((size(text, kernel)?, None));
+        return Some((size64(text, kernel)?, None));
     };
-    let bytes = size(bytes, kernel)?;
+    let bytes = size64(bytes, kernel)?;
     let cell = integer(cell, 0)?;
     let log = (0..32).find(|&i| 1i32.wrapping_shl(i) == cell);
     log.map(|l| (bytes, Some(l)))
 }
 
+/// `get_size_and_cell`: `15k` or `15k/8`, the cell as its logarithm.
+pub fn size_and_cell(text: &str, kernel: Kernel) -> Option<(u32, Option<u32>)> {
+    let (bytes, log) = size64_and_cell(text, kernel)?;
+    Some((u32::try_from(bytes).ok()?, log))
+}
+
 /// `tc_calc_xmittime`: ticks that so many bytes take at a rate. Since 7.2 they are rounded up, and at most what 32 bits hold.
-pub fn xmittime(rate: u64, size: u32, kernel: Kernel) -> u32 {
+pub fn xmittime(rate: u64, size: u64, kernel: Kernel) -> u32 {
     match kernel {
         Kernel::V7_2 => psched::xmittime_up(rate, size),
-        Kernel::V2_6_35 | Kernel::V6_12 => psched::xmittime(rate, size),
+        Kernel::V2_6_35 | Kernel::V6_12 => psched::xmittime(rate, size as u32),
     }
 }
 
@@ -420,6 +440,10 @@ mod tests {
         assert_eq!(size("8kbit", k), Some(1024));
         assert_eq!(size("-1", k), None);
         assert_eq!(size_and_cell("15k/8", k), Some((15_360, Some(3))));
+        assert_eq!(size_and_cell("5gb/8", k), None);
+        assert_eq!(size64_and_cell("5gb/8", k), None);
+        assert_eq!(size64_and_cell("5gb/8", Kernel::V7_2), Some((5 << 30, Some(3))));
+        assert_eq!(size64_and_cell("-1", Kernel::V7_2), None);
         assert_eq!(size_and_cell("15k/9", k), None);
         assert_eq!(time("50ms"), Some(50_000));
         assert_eq!(time("7"), Some(7));

@@ -70,18 +70,19 @@ fn memory(skb: &Skb) -> u32 {
     const PAGE: u32 = 4096;
     // What a packet socket puts before the pages of a large packet: up to the checksum's end.
     let linear = || skb.headers_before_l4() + if matches!(skb.l4, L4::Tcp(_)) { 18 } else { 8 };
-    let mut len = skb.len;
+    let (mut len, mut headroom) = (skb.len, 16);
     if let Some(segment) = skb.rare().segment {
         match segment.whole {
             0 if segment.paged => return SKB + SMALL_HEAD + skb.len - skb.segment_headers(),
-            0 => {}
+            //= linux v6.12 net/core/skbuff.c skb_segment: a segment has the room before it that is left of the whole packet's, less the Ethernet header's 14 bytes.
+            0 => headroom = 2,
             whole => len = whole,
         }
     }
     if len + 16 >= PAGE && (skb.gso().is_some() || len != skb.len) {
         return SKB + SMALL_HEAD + (len - linear()).next_multiple_of(PAGE);
     }
-    let need = len + 16 + SHARED_INFO;
+    let need = len + headroom + SHARED_INFO;
     SKB + if need <= SMALL_HEAD { SMALL_HEAD } else { need.next_power_of_two() }
 }
 

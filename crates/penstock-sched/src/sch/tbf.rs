@@ -391,7 +391,8 @@ impl Qdisc for Tbf {
     fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
         let options = options.ok_or(KernelError::errno(KernelError::EINVAL))?;
         let params = Params::parse(options, &self.device)?;
-        if matches!(self.inner.kind(), "bfifo" | "pfifo") {
+        //= linux v6.12 net/sched/sch_fifo.c fifo_set_limit: it asks for "fifo" behind the first letter of the name.
+        if matches!(self.inner.kind(), "bfifo" | "pfifo" | "pfifo_head_drop") {
             self.inner.change(Some(&Options::new().with("limit", params.limit)), cx)?;
         }
         (self.tokens, self.ptokens) = (params.buffer, params.mtu);

@@ -2,7 +2,7 @@
 //!
 //! Follows: linux v6.12 and v2.6.35 `net/sched/sch_api.c` `tc_modify_qdisc`, `tc_get_qdisc`, `qdisc_create`, `qdisc_graft`.
 
-use super::{AUTO_HANDLE, Answer, DEPTH_MAX, Place, Tree, handles_below, reduce};
+use super::{AUTO_HANDLE, Answer, DEFAULT_TX_QUEUE_LEN, DEPTH_MAX, Place, Tree, handles_below, reduce};
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init};
 use crate::sch;
@@ -173,9 +173,12 @@ impl Tree {
             return Err(device.refusal(KernelError::EINVAL, why));
         }
         if sch::ingress::is(spec.id) {
+            self.has_length(cx);
             return self.create_ingress(spec.id, req, cx);
         }
         let handle = if req.handle == Handle::UNSPEC { self.choose_handle()? } else { req.handle };
+        self.has_length(cx);
+        let device = self.device;
         let init = Init { device, handle, parent: req.parent };
         let stab = req.stab.as_ref().map(|s| Stab::new(s, &device));
         // 6.12 reads the size table first, 2.6.35 last.
@@ -204,6 +207,16 @@ impl Tree {
         self.graft(req.parent, Some(node), cx)?;
         self.warning = warning;
         Ok(())
+    }
+
+    /// A device that needs no queue has no txqueuelen of 0 any more as soon as a qdisc is made for it.
+    //= linux v6.12 net/sched/sch_api.c qdisc_create
+    fn has_length(&mut self, cx: &mut Cx<'_>) {
+        if self.no_queue && self.device.tx_queue_len == 0 && self.device.kernel >= Kernel::V6_12 {
+            self.device.tx_queue_len = DEFAULT_TX_QUEUE_LEN;
+            let device = self.device;
+            self.root.set_device(&device, cx);
+        }
     }
 
     /// The same for what stands at the ingress hook, whose handle is always `ffff:`.

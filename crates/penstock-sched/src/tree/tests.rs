@@ -72,6 +72,33 @@ fn a_change_that_makes_the_inner_qdisc_anew_frees_its_handle() {
     assert_eq!(shown(&tree), ["sfb 1: root 2", "pfifo 11: 1:1 1"]);
 }
 
+/// What is made by default in a class goes by the length that the device has then.
+#[test]
+fn a_class_made_later_goes_by_the_device_of_then() {
+    let mut bench = Bench::new();
+    let mut tree = Tree::without_queue(device(Kernel::V7_2));
+    for line in ["add root handle 1: ets bands 1 strict 1", "add parent 1:1 handle 2: pfifo limit 5"] {
+        tree.qdisc(&qdisc(line), &mut bench.cx(0)).unwrap();
+    }
+    let limit = |tree: &Tree| tree.dump_qdiscs(Time::ZERO).last().unwrap().options.u32("limit");
+    tree.set_device(Device { tx_queue_len: 3, ..*tree.device() }, &mut bench.cx(0));
+    tree.qdisc(&qdisc("replace parent 1:1 handle 3: pfifo"), &mut bench.cx(0)).unwrap();
+    assert_eq!(limit(&tree), Some(3));
+}
+
+#[test]
+fn a_device_that_needs_no_queue_gets_a_length_with_a_qdisc() {
+    for kernel in [Kernel::V6_12, Kernel::V7_2] {
+        let none = Device { tx_queue_len: 0, ..device(kernel) };
+        for (mut tree, after) in [(Tree::without_queue(none), 1000), (Tree::new(none), 0)] {
+            let mut bench = Bench::new();
+            tree.qdisc(&qdisc("add root handle 1: pfifo"), &mut bench.cx(0)).unwrap();
+            assert_eq!(tree.device().tx_queue_len, after);
+            assert_eq!(tree.dump_qdiscs(Time::ZERO)[0].options.u32("limit"), Some(after));
+        }
+    }
+}
+
 /// `get_xps_queue`: one queue takes all, of several the hash takes one, of none it takes one of the device's.
 #[test]
 fn the_processors_queues_are_chosen_among() {
@@ -99,4 +126,20 @@ fn the_processors_queues_are_chosen_among() {
     assert_eq!(chosen(&mut tree), [0]);
     tree.set_xps(0, false);
     assert_eq!(chosen(&mut tree), [0, 1, 2, 3]);
+}
+
+#[test]
+fn a_change_of_tbf_sets_the_limit_of_any_fifo_inside() {
+    let mut bench = Bench::new();
+    let mut tree = Tree::new(device(Kernel::V7_2));
+    let tbf = |verb: &str, limit: u32| {
+        let mut req = qdisc(&format!("{verb} root handle 1: tbf"));
+        let o = penstock_model::Options::new().with("rate", 125_000u64).with("buffer", 200_000u32);
+        req.options = Some(o.with("burst", 1600u32).with("limit", limit));
+        req
+    };
+    tree.qdisc(&tbf("add", 9000), &mut bench.cx(0)).unwrap();
+    tree.qdisc(&qdisc("add parent 1:1 handle 2: pfifo_head_drop limit 4"), &mut bench.cx(0)).unwrap();
+    tree.qdisc(&tbf("change", 7000), &mut bench.cx(0)).unwrap();
+    assert_eq!(tree.dump_qdiscs(Time::ZERO)[1].options.u32("limit"), Some(7000));
 }

@@ -18,6 +18,11 @@ pub fn lift(d: &mut Dice, mut spec: Value) -> Value {
             *line = json!(before);
         }
     }
+    lift_seeded(d, spec)
+}
+
+/// The same with netem's seeds left where they are.
+pub fn lift_seeded(d: &mut Dice, mut spec: Value) -> Value {
     // The start of a blocked line differs by nanoseconds where there are several queues, and again with packets of both kinds.
     if spec["release"] == "block" && !spec["tx_queues"].is_null() {
         return spec;
@@ -70,7 +75,7 @@ fn headers(entry: &Map<String, Value>) -> Option<u64> {
 }
 
 /// The rate of a line as a specification writes it.
-fn bytes_per_s(text: &str) -> f64 {
+pub fn bytes_per_s(text: &str) -> f64 {
     let digits: f64 = text.trim_end_matches(char::is_alphabetic).parse().unwrap_or(1e6);
     let scale = if text.contains('g') {
         1e9

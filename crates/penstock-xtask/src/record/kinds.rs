@@ -6,7 +6,7 @@ use super::packets::{Traffic, sequence};
 use super::{
     actions, aqm, arrive, by_grammar, cake, cbs, chance, classify, dualpi2, edits, etf, ets, fq_pie, gso,
     hfsc, hhf, htb, matches, midway, mixed, mq, multiq, netem, paced, plug, qfq, seldom, skbprio, taprio,
-    wraps,
+    wide, wraps,
 };
 use penstock_model::Kernel;
 use penstock_sched::sch;
@@ -107,6 +107,9 @@ const MIDWAY: u64 = 101;
 /// But of these, which have commands of their own there.
 const OWN_COMMANDS: &[&str] = &["cake_mq", "mq", "mqprio", "ct", "taprio", "wraps"];
 
+/// What comes in at a device, and what asks for times of departure, has no super-packets.
+const NO_SUPERS: &[&str] = &["arrive", "etf", "wraps", "ct"];
+
 /// A case with super-packets of one kind or another: those of which `all` has exact cases, in turns.
 const GSO: &str = "gso";
 
@@ -133,6 +136,12 @@ pub fn generate(kind: &str, seed: u64) -> Option<Value> {
         return Some(gso::lift(&mut Dice::new(kind, seed), before_traffic("dualpi2", seed)?));
     }
     let spec = before_traffic(kind, seed)?;
+    if wide::applies(seed) && !kind.ends_with(DICE) {
+        let bears =
+            wide::Bears { commands: !OWN_COMMANDS.contains(&kind), supers: !NO_SUPERS.contains(&kind) };
+        let others: Vec<Value> = (1..=2).filter_map(|n| before_traffic(kind, seed + (n << 32))).collect();
+        return Some(wide::widen(&mut Dice::new("wide", seed), spec, &others, bears));
+    }
     if seed < MIDWAY || seed.is_multiple_of(2) || OWN_COMMANDS.contains(&kind) {
         return Some(spec);
     }

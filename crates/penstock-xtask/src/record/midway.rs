@@ -27,7 +27,7 @@ pub fn weave(d: &mut Dice, mut spec: Value, other: &Value) -> Value {
 }
 
 /// The command that makes a thing, as one that changes or replaces it.
-fn renewed(d: &mut Dice, line: &str) -> Option<String> {
+pub fn renewed(d: &mut Dice, line: &str) -> Option<String> {
     let verb = if line.starts_with("filter add") {
         // A filter is told from others by its priority; without a handle a change finds none.
         d.pick(&["add", "add", "replace"])
@@ -42,7 +42,7 @@ fn renewed(d: &mut Dice, line: &str) -> Option<String> {
 }
 
 /// The command that makes a thing, as one that removes it.
-fn removed(line: &str) -> Option<String> {
+pub fn removed(line: &str) -> Option<String> {
     let (object, rest) = line.split_once(" add ")?;
     let word = |name: &str| {
         let mut words = rest.split(' ').skip_while(move |w| *w != name);

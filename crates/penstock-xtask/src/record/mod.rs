@@ -39,6 +39,7 @@ mod qfq;
 mod seldom;
 mod skbprio;
 mod taprio;
+mod wide;
 mod wraps;
 
 use anyhow::{Context, Result, bail};

@@ -38,7 +38,7 @@ const RECLASSIFY: i32 = 1;
 /// What the words said.
 struct PoliceOptions {
     index: u32,
-    buffer: u32,
+    buffer: u64,
     mtu: u32,
     mpu: u32,
     rate: u64,
@@ -125,7 +125,7 @@ fn one(args: &mut Args, word: &str, g: &mut PoliceOptions) -> Result<bool, Failu
             return Err(twice(args, "buffer/burst", v));
         }
         let (size, log) =
-            num::size_and_cell(v, kernel).ok_or_else(|| wrong(args, "buffer", cut(v, kernel), SIZE))?;
+            num::size64_and_cell(v, kernel).ok_or_else(|| wrong(args, "buffer", cut(v, kernel), SIZE))?;
         (g.buffer, g.cell) = (size, log.or(g.cell));
     } else if word == "mtu" || word == "minburst" {
         let v = option_value(args)?;
@@ -199,7 +199,7 @@ fn one(args: &mut Args, word: &str, g: &mut PoliceOptions) -> Result<bool, Failu
 /// tc cuts a word at its slash and restores it when it has read two numbers.
 fn cut(value: &str, kernel: Kernel) -> &str {
     match value.split_once('/') {
-        Some((size, cell)) if num::size(size, kernel).is_none() || num::integer(cell, 0).is_none() => size,
+        Some((size, cell)) if num::size64(size, kernel).is_none() || num::integer(cell, 0).is_none() => size,
         _ => value,
     }
 }
@@ -260,6 +260,9 @@ fn required(args: &Args, g: &PoliceOptions) -> Result<(), Failure> {
         );
         return Err(bad(args, said, EXAMPLE));
     }
+    if args.since_7() && g.rate != 0 && num::xmittime(g.rate, g.buffer, args.kernel()) == u32::MAX {
+        return Err(bad(args, "POLICE: burst out of range", num::BURST_HELP));
+    }
     Ok(())
 }
 
@@ -287,7 +290,7 @@ fn request(args: &Args, g: &PoliceOptions) -> Options {
     if g.pkts_rate != 0 {
         o = o
             .with("pkts_rate", g.pkts_rate)
-            .with("pkts_burst", u64::from(num::xmittime(g.pkts_rate, g.pkts_burst as u32, args.kernel())));
+            .with("pkts_burst", u64::from(num::xmittime(g.pkts_rate, g.pkts_burst, args.kernel())));
     }
     o
 }
@@ -305,10 +308,14 @@ pub fn print_police(o: &Options, out: &mut Out) {
     out.text_only(format_args!(" police 0x{:x} ", n("index")));
     out.rate(None, "rate ", rate, " ");
     let kernel = out.kernel();
-    let text = |bytes: u32| crate::show::size_text(bytes, kernel);
-    let xmitsize = if out.since_7() { psched::xmitsize_fine } else { psched::xmitsize };
+    let text = |bytes: u64| crate::show::size_text(bytes, kernel);
+    let fine = out.since_7();
+    let xmitsize = |rate, ticks| match fine {
+        true => psched::xmitsize_fine(rate, ticks),
+        false => u64::from(psched::xmitsize(rate, ticks)),
+    };
     out.text_only(format_args!("burst {} ", text(xmitsize(rate, n("burst")))));
-    out.text_only(format_args!("mtu {} ", text(n("mtu"))));
+    out.text_only(format_args!("mtu {} ", text(u64::from(n("mtu")))));
     if out.form.raw {
         out.text_only(format_args!("[{:08x}] ", n("burst")));
     }

@@ -58,6 +58,8 @@ pub static KIND: Kind = Kind {
     ..Kind::BARE
 };
 
+const BYTES: &str = "bytes, e.g. 15k";
+
 fn illegal(args: &Args, name: &str, help: &str) -> Failure {
     args.fail(format!("Illegal \"{name}\""), 1, help).usage(USAGE)
 }
@@ -111,7 +113,7 @@ fn parse(args: &mut Args, _dev: Option<&str>) -> Result<Option<Options>, Failure
 struct ClassOptions {
     rate: u64,
     ceil: u64,
-    buffer: u32,
+    buffer: u64,
     cbuffer: u32,
     cell: Option<u32>,
     ccell: Option<u32>,
@@ -147,25 +149,21 @@ fn parse_class(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Fa
     if g.ceil == 0 {
         g.ceil = g.rate;
     }
-    let hz = u64::from(args.kernel().user_hz());
-    let burst = |rate: u64| (rate / hz + u64::from(g.mtu)) as u32;
-    let buffer = if g.buffer == 0 { burst(g.rate) } else { g.buffer };
-    let cbuffer = if g.cbuffer == 0 { burst(g.ceil) } else { g.cbuffer };
+    let burst = |rate: u64| rate / u64::from(args.kernel().user_hz()) + u64::from(g.mtu);
+    let cut = |size: u64| if args.since_7() { size } else { u64::from(size as u32) };
+    let buffer = if g.buffer == 0 { cut(burst(g.rate)) } else { g.buffer };
+    let cbuffer = if g.cbuffer == 0 { burst(g.ceil) as u32 } else { g.cbuffer };
     let ticks = |rate, size| num::xmittime(rate, size, args.kernel());
-    if args.since_7() {
-        for (name, rate, size) in [("burst", g.rate, buffer), ("cburst", g.ceil, cbuffer)] {
-            if ticks(rate, size) == u32::MAX {
-                let help = "fewer bytes: it takes 274 s of the rate at most";
-                return Err(args.fail(format!("htb: {name} out of range"), 1, help));
-            }
-        }
+    //= iproute2 7.1 tc/q_htb.c htb_parse_class_opt: of cburst what is too much is cut.
+    if args.since_7() && ticks(g.rate, buffer) == u32::MAX {
+        return Err(args.fail("htb: burst out of range", 1, num::BURST_HELP));
     }
     Ok(Some(
         Options::new()
             .with("rate", g.rate)
             .with("ceil", g.ceil)
             .with("buffer", ticks(g.rate, buffer))
-            .with("cbuffer", ticks(g.ceil, cbuffer))
+            .with("cbuffer", ticks(g.ceil, u64::from(cbuffer)))
             .with("quantum", g.quantum)
             .with("prio", g.prio)
             .with("mpu", u32::from(g.mpu))
@@ -198,7 +196,9 @@ fn one(args: &mut Args, name: &str, dev: Option<&str>, g: &mut ClassOptions) -> 
     } else if is("burst") || name == "buffer" || name == "maxburst" {
         (g.buffer, g.cell) = sized(args, name, "buffer", g.cell)?;
     } else if is("cburst") || name == "cbuffer" || name == "cmaxburst" {
-        (g.cbuffer, g.ccell) = sized(args, name, "cbuffer", g.ccell)?;
+        let (size, cell) = sized(args, name, "cbuffer", g.ccell)?;
+        let wrong = || illegal(args, if args.old() { "cbuffer" } else { name }, BYTES);
+        (g.cbuffer, g.ccell) = (u32::try_from(size).map_err(|_| wrong())?, cell);
     } else if name == "ceil" {
         g.ceil = rated(args, "ceil", dev, g.ceil)?;
     } else if name == "rate" {
@@ -218,11 +218,11 @@ fn sized(
     name: &str,
     old_name: &str,
     cell: Option<u32>,
-) -> Result<(u32, Option<u32>), Failure> {
+) -> Result<(u64, Option<u32>), Failure> {
     let v = args.value()?;
     let name = if args.old() { old_name } else { name };
     let (size, log) =
-        num::size_and_cell(&v.text, args.kernel()).ok_or_else(|| illegal(args, name, "bytes, e.g. 15k"))?;
+        num::size64_and_cell(&v.text, args.kernel()).ok_or_else(|| illegal(args, name, BYTES))?;
     Ok((size, log.or(cell)))
 }
 

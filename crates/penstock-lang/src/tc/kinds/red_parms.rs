@@ -61,7 +61,7 @@ pub fn eval_p(min: u32, max: u32, probability: f64, old: bool) -> Option<u32> {
 
 /// `tc_red_eval_idle_damping`: the scale of idle time and the table of shifts.
 pub fn eval_idle_damping(wlog: u32, avpkt: u32, rate: u32, kernel: Kernel) -> Option<(u32, Vec<u8>)> {
-    let xmit_time = f64::from(num::xmittime(u64::from(rate), avpkt, kernel));
+    let xmit_time = f64::from(num::xmittime(u64::from(rate), u64::from(avpkt), kernel));
     let lw = -(1.0 - 1.0 / f64::from(1i32.wrapping_shl(wlog))).ln() / xmit_time;
     let clog = (0..32).find(|&clog| 31.0 / lw / f64::from(1i32.wrapping_shl(clog)) < 512.0)?;
     let shift = |i: i32| (num::cast_u32(f64::from(i.wrapping_shl(clog)) * lw) as u8).min(31);

@@ -38,7 +38,7 @@ pub static KIND: Kind =
 struct TbfOptions {
     limit: u32,
     latency: u32,
-    buffer: u32,
+    buffer: u64,
     mtu: u32,
     mpu: u32,
     rate: u64,
@@ -73,6 +73,9 @@ fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure>
         one(args, &word.text, dev, &mut g)?;
     }
     required(args, &g)?;
+    if args.since_7() && num::xmittime(narrow(g.rate), g.buffer, args.kernel()) == u32::MAX {
+        return Err(args.fail("tbf: burst out of range", 1, num::BURST_HELP));
+    }
     Ok(Some(request(args, &g)))
 }
 
@@ -120,7 +123,9 @@ fn one(args: &mut Args, name: &str, dev: Option<&str>, g: &mut TbfOptions) -> Re
         if g.mtu != 0 {
             return Err(double(args, "mtu/minburst", "mtu/minburst"));
         }
-        (g.mtu, g.peak_cell) = sized(args, name, "mtu", &v.text, g.peak_cell)?;
+        let (mtu, cell) = sized(args, name, "mtu", &v.text, g.peak_cell)?;
+        let mtu = u32::try_from(mtu).map_err(|_| illegal(args, name, "mtu", &v.text, SIZE))?;
+        (g.mtu, g.peak_cell) = (mtu, cell);
         g.any = true;
     } else if name == "mpu" {
         let v = args.value()?;
@@ -170,16 +175,16 @@ fn sized(
     old_name: &str,
     value: &str,
     cell: Option<u32>,
-) -> Result<(u32, Option<u32>), Failure> {
+) -> Result<(u64, Option<u32>), Failure> {
     // tc cuts the word at its slash and restores it when it has read two numbers.
     let shown = match value.split_once('/') {
-        Some((size, cell)) if num::size(size, args.kernel()).is_none() || cell.parse::<u32>().is_err() => {
+        Some((size, cell)) if num::size64(size, args.kernel()).is_none() || cell.parse::<u32>().is_err() => {
             size
         }
         _ => value,
     };
-    let (size, log) =
-        num::size_and_cell(value, args.kernel()).ok_or_else(|| illegal(args, name, old_name, shown, SIZE))?;
+    let (size, log) = num::size64_and_cell(value, args.kernel())
+        .ok_or_else(|| illegal(args, name, old_name, shown, SIZE))?;
     Ok((size, log.or(cell)))
 }
 
@@ -222,19 +227,23 @@ fn required(args: &Args, g: &TbfOptions) -> Result<(), Failure> {
     if said.is_empty() { Ok(()) } else { Err(args.fail(said.join("\n"), 1, help).usage(USAGE)) }
 }
 
+/// What 32 bits hold of a rate.
+fn narrow(rate: u64) -> u64 {
+    rate.min(u64::from(u32::MAX))
+}
+
 /// The message to the kernel: rates of which 32 bits are kept decide the ticks.
 fn request(args: &Args, g: &TbfOptions) -> Options {
     let limit = if g.limit != 0 {
         g.limit
     } else {
-        let room = |rate: u64, burst: u32| rate as f64 * f64::from(g.latency) / 1e6 + f64::from(burst);
+        let room = |rate: u64, burst: u64| rate as f64 * f64::from(g.latency) / 1e6 + burst as f64;
         let mut limit = room(g.rate, g.buffer);
         if g.peakrate != 0 {
-            limit = room(g.peakrate, g.mtu).min(limit);
+            limit = room(g.peakrate, u64::from(g.mtu)).min(limit);
         }
         num::cast_u32(limit)
     };
-    let narrow = |rate: u64| rate.min(u64::from(u32::MAX));
     let mut o = Options::new()
         .with("rate", g.rate)
         .with("limit", limit)
@@ -246,11 +255,13 @@ fn request(args: &Args, g: &TbfOptions) -> Options {
     if g.peakrate != 0 {
         o = o
             .with("peakrate", g.peakrate)
-            .with("mtu", num::xmittime(narrow(g.peakrate), g.mtu, args.kernel()))
+            .with("mtu", num::xmittime(narrow(g.peakrate), u64::from(g.mtu), args.kernel()))
             .with("peak_cell_log", cell_log(g.peak_cell, g.mtu));
     }
     if !args.old() {
-        o = o.with("burst", g.buffer);
+        if let Ok(burst) = u32::try_from(g.buffer) {
+            o = o.with("burst", burst);
+        }
         if g.peakrate != 0 {
             o = o.with("pburst", g.mtu);
         }
@@ -265,7 +276,10 @@ fn print(o: &Options, out: &mut Out) {
     let (buffer, mtu, limit) = (u32("buffer"), u32("mtu"), u32("limit"));
     out.rate(Some("rate"), "rate ", rate, " ");
     let fine = out.since_7();
-    let xmitsize = if fine { psched::xmitsize_fine } else { psched::xmitsize };
+    let xmitsize = |rate, ticks| match fine {
+        true => psched::xmitsize_fine(rate, ticks),
+        false => u64::from(psched::xmitsize(rate, ticks)),
+    };
     let burst = xmitsize(rate, buffer);
     if out.form.details {
         let text = format!("{}/{}", size_text(burst, out.kernel()), 1u64 << (u32("cell_log") & 31));
@@ -334,8 +348,8 @@ fn say_qdisc(say: &mut Say) {
     let narrow = |name| o.u64(name).unwrap_or(0).min(u64::from(u32::MAX));
     let sized = |say: &mut Say, word: &str, rate: u64, ticks: u32, path: &str| {
         let exact = kernel != Kernel::V6_12;
-        let size = if exact { burst(rate, ticks, kernel) } else { psched::xmitsize(rate, ticks) };
-        say.word(word).value(path, u64::from(size.max(1)), Unit::Plain);
+        let size = if exact { burst(rate, ticks, kernel) } else { u64::from(psched::xmitsize(rate, ticks)) };
+        say.word(word).value(path, size.max(1), Unit::Plain);
     };
     say.given("rate", Unit::Rate);
     sized(say, "burst", narrow("rate"), say.n("buffer"), "buffer");

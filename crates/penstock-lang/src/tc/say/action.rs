@@ -348,7 +348,7 @@ pub(super) fn police(text: &str, options: Option<&Options>, kernel: Kernel) -> (
             if let Some(r) = rate("rate") {
                 // None at all would be refused.
                 let burst = super::burst(r, o.u32("burst").unwrap_or(0), kernel).max(1);
-                said.extend(strings(&["rate", &super::rate(r), "burst", &size(u64::from(burst))]));
+                said.extend(strings(&["rate", &super::rate(r), "burst", &size(burst)]));
             }
             said.extend(strings(&["mtu", &size(u64::from(o.u32("mtu").unwrap_or(0)))]));
             for name in ["peakrate", "avrate"] {
@@ -356,7 +356,7 @@ pub(super) fn police(text: &str, options: Option<&Options>, kernel: Kernel) -> (
             }
             if let (Some(r), Some(ticks)) = (rate("pkts_rate"), o.u64("pkts_burst")) {
                 let burst = super::burst(r, ticks as u32, kernel);
-                said.extend(strings(&["pkts_rate", &size(r), "pkts_burst", &size(u64::from(burst))]));
+                said.extend(strings(&["pkts_rate", &size(r), "pkts_burst", &size(burst)]));
             }
             if o.u32("mpu").unwrap_or(0) != 0 && rate("rate").is_some() {
                 said.extend(strings(&["mpu", &size(u64::from(o.u32("mpu").unwrap_or(0)))]));

@@ -123,19 +123,20 @@ pub fn rate(bytes: u64) -> String {
 }
 
 /// Bytes (packets) of which this kernel's tc makes these ticks at this rate; the nearest below where none do.
-pub fn burst(rate: u64, ticks: u32, kernel: Kernel) -> u32 {
+pub fn burst(rate: u64, ticks: u32, kernel: Kernel) -> u64 {
+    let most = if kernel >= Kernel::V7_2 { u64::MAX } else { u64::from(u32::MAX) };
     let xmittime = |size| num::xmittime(rate, size, kernel);
     // Ticks are 32 bits and turn over: at a low rate the size may be some turns further.
-    let makes = |size: &u32| xmittime(*size) == ticks;
+    let makes = |size: &u64| *size <= most && xmittime(*size) == ticks;
     let of_turn = |turn: u64| {
         let ticks = u128::from(turn << 32) + u128::from(ticks);
-        let size = u32::try_from(ticks * u128::from(rate) / 15_625_000).ok()?;
+        let size = u64::try_from(ticks * u128::from(rate) / 15_625_000).ok().filter(|size| *size <= most)?;
         (0..6).flat_map(|d| [size.saturating_sub(d), size.saturating_add(d)]).find(makes)
     };
     if let Some(size) = (0..1024).find_map(of_turn) {
         return size;
     }
-    let (mut low, mut high) = (0u32, u32::MAX);
+    let (mut low, mut high) = (0u64, most);
     while low < high {
         let middle = low + (high - low) / 2;
         if xmittime(middle) < ticks { low = middle + 1 } else { high = middle }

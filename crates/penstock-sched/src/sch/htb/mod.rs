@@ -502,6 +502,9 @@ impl Qdisc for Htb {
             .with("version", VERSION);
         if self.is_old() { options } else { options.with("direct_qlen", self.direct_qlen) }
     }
+    fn set_device(&mut self, device: &Device, _: &mut Cx<'_>) {
+        self.device = *device;
+    }
     fn classes(&self) -> Option<&dyn Classful> {
         Some(self)
     }

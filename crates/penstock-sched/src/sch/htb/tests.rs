@@ -498,3 +498,13 @@ fn drops_are_the_leafs_and_the_qdiscs() {
         assert_eq!(rig.tree.class_miscounts(), want, "{kernel}");
     }
 }
+
+/// A class's queue goes by the txqueuelen of when it is made, not by that of when htb was.
+#[test]
+fn a_leaf_is_as_long_as_the_device_says_when_it_is_made() {
+    let mut rig = Rig::new(Kernel::V6_12, 0);
+    rig.tree.set_device(Device { tx_queue_len: 2, ..*rig.tree.device() }, &mut rig.bench.cx(0));
+    rig.add("1:", "1:1", 8_000, 8_000);
+    let sent: Vec<Xmit> = (0..4).map(|n| rig.send(n, 1500, "1:1", 0)).collect();
+    assert_eq!(sent, [Xmit::Success, Xmit::Success, Xmit::Drop, Xmit::Drop]);
+}

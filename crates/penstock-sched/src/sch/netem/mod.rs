@@ -74,6 +74,13 @@ struct Waiting {
     rest: Vec<Packet>,
 }
 
+impl Waiting {
+    /// It and the others.
+    fn packets(&self) -> impl Iterator<Item = &Packet> {
+        std::iter::once(&self.packet).chain(&self.rest)
+    }
+}
+
 /// `struct slotstate`, while there are slots.
 #[derive(Clone, Copy)]
 struct SlotState {
@@ -134,12 +141,22 @@ impl Netem {
     /// The segments behind one that is damaged come in anew, each with dice of its own.
     //= linux v6.12 net/sched/sch_netem.c netem_enqueue: finish_segs
     fn enter_rest(&mut self, rest: Vec<Packet>, cx: &mut Cx<'_>) {
-        for segment in rest {
+        let mut lost = 0;
+        let mut rest = rest.into_iter();
+        while let Some(segment) = rest.next() {
             let answer = self.arrive(segment, cx);
             if answer.counts_as_drop() {
                 self.stats.drops = self.stats.drops.wrapping_add(1);
             }
+            lost += u32::from(answer != Xmit::Success);
+            // One that has a copy waits for it, and those behind it with it.
+            if let Some(waiting) = &mut self.waiting {
+                waiting.rest.extend(rest);
+                break;
+            }
         }
+        // Those above learn of as many as have stayed.
+        cx.drops.not_told(lost);
     }
     /// Queues a packet: with its delay, or before all others.
     fn put(&mut self, packet: Packet, came: Time, cx: &mut Cx<'_>) {
@@ -327,17 +344,20 @@ impl Qdisc for Netem {
     }
     fn stats(&self) -> Stats {
         let inner = self.class.leaf(Handle::UNSPEC).map_or(0, |child| child.counted_above());
-        let beside = [self.peeked.as_ref(), self.waiting.as_ref().map(|w| &w.packet)];
-        let beside: u32 = beside.into_iter().flatten().map(|packet| packet.pkt_len).sum();
+        let waiting = self.waiting.iter().flat_map(Waiting::packets);
+        let beside: u32 = self.peeked.iter().chain(waiting).map(|packet| packet.pkt_len).sum();
         let backlog = self.stats.backlog.wrapping_add(inner).wrapping_add(beside);
         let drops = self.stats.drops.wrapping_add(self.class.lost());
         Stats { qlen: self.qlen(), backlog, drops, ..self.stats }
     }
     fn qlen(&self) -> u32 {
-        self.counted() + u32::from(self.waiting.is_some())
+        self.counted() + self.waiting.as_ref().map_or(0, |w| w.packets().count() as u32)
     }
     fn packets(&self, see: &mut dyn FnMut(&Skb)) {
-        self.peeked.iter().chain(self.waiting.as_ref().map(|w| &w.packet)).for_each(|packet| see(packet));
+        self.peeked
+            .iter()
+            .chain(self.waiting.iter().flat_map(Waiting::packets))
+            .for_each(|packet| see(packet));
         self.front.iter().for_each(|(_, packet)| see(packet));
         self.fifo.iter().for_each(|packet| see(packet));
     }
@@ -440,6 +460,8 @@ impl Netem {
             self.counts.corrupted += 1;
         }
         if full {
+            // As one packet (`qdisc_drop_all`).
+            cx.drops.not_told(rest.len() as u32);
             rest.into_iter().for_each(|segment| cx.drops.drop(segment, DropReason::Overlimit));
             self.stats.drops = self.stats.drops.wrapping_add(1);
             cx.drops.drop(packet, DropReason::Overlimit);
@@ -493,6 +515,29 @@ mod tests {
     fn build_without_options(bench: &mut Bench) -> Result<Box<dyn Qdisc>, KernelError> {
         let init = Init { device: device(Kernel::V6_12), handle: Handle::new(1, 0), parent: Handle::ROOT };
         build(&init, None, &mut bench.cx(0))
+    }
+
+    /// A super-packet is damaged, so it is cut; each segment has a copy of its own, and none is lost on the way.
+    #[test]
+    fn segments_wait_for_their_copies_one_behind_the_other() {
+        let mut bench = Bench::new();
+        let mut tree = crate::Tree::new(device(Kernel::V7_2));
+        let all = Options::new().with("probability", u32::MAX).with("correlation", 0u32);
+        let o = Options::new().with("limit", 50u32).with("duplicate", u32::MAX).with("corrupt", all);
+        tree.qdisc(&qdisc("add root handle 9: ets bands 1 strict 1"), &mut bench.cx(0)).unwrap();
+        let mut add = qdisc("add parent 9:1 handle 1: netem");
+        add.options = Some(o);
+        tree.qdisc(&add, &mut bench.cx(0)).unwrap();
+        let mut whole = packet(1, 4242);
+        whole.priority = Handle::new(9, 1).0;
+        whole.set_gso(1400, true);
+        tree.enqueue(whole, &mut bench.cx(0));
+        // Three segments, the whole copy's three, and a copy of each but the first.
+        let shown = tree.dump_qdiscs(Time::ZERO);
+        assert_eq!(shown.iter().map(|q| q.stats.qlen).collect::<Vec<_>>(), [8, 8]);
+        assert_eq!(shown[0].stats.drops, 0);
+        let out = (0..).map_while(|_| tree.dequeue(&mut bench.cx(1))).count();
+        assert_eq!(out, 8);
     }
 
     #[test]

@@ -90,7 +90,7 @@ def record(seed):
     sh("ip netns del r", check=False)
     sh("ip netns add r && ip link add lan0 netns r type veth peer name wire0")
     quiet = " ".join(f"net.ipv6.conf.{d}.accept_dad=0" for d in ("all", "default", "lan0"))
-    sh(f"ip netns exec r sysctl -qw {quiet} net.ipv6.conf.all.forwarding={r.choice([1, 1, 1, 0])}")
+    sh(f"ip netns exec r sysctl -qw {quiet} net.ipv6.conf.all.forwarding={r.choice([1, 1, 1, 1])}")
     sh("sysctl -qw net.ipv6.conf.wire0.disable_ipv6=1 && ip link set wire0 up")
     for c in ["ip link set lo up", "ip link set lan0 address 02:00:00:00:01:01", "ip link set lan0 up", "ip addr add 2001:db8:5::1/64 dev lan0",
               "ip addr add 2001:db8:6::1/48 dev lo"]:

@@ -274,7 +274,7 @@ fn what_packets_cannot_do_yet() {
         "There is no MPTCP, no SCTP, no QUIC.\n\n\
          ## Elsewhere\n\n\
          - [Programs](programs.md) and their options.\n\
-         - [IPv6](experiment-file.md#ipv6): router advertisements, redirects, multicast listeners, extension headers other than that of [fragments](ipv6.md).\n\
+         - [IPv6](experiment-file.md#ipv6): privacy addresses, redirects, multicast listeners, extension headers other than that of [fragments](ipv6.md).\n\
          - [Scripts](notes/shell-limits.md): how far the interpreter goes.\n\
          - [Conformance](conformance.md): what is compared with a real Linux, and what differs.\n",
     );

@@ -659,6 +659,7 @@ mod tests {
                 next_hop: Some((3, IpAddr::from([10, 0, 0, 1]))),
                 came_in: vec![19],
                 datagram: Some(14),
+                message: None,
                 sfb: [13, 14],
                 txtime: Some(TxTime { clock: TxClock::Tai, asked: true, deadline: true }),
                 gso: Some(Gso { size: 1, segs: 2, dodgy: true, counted: false }),

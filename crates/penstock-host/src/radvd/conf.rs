@@ -282,10 +282,16 @@ fn interface(w: &mut Words<'_>, name: &str) -> Read<Interface> {
                 continue;
             }
             "clients" | "AdvRASrcAddress" => {
-                let list = if word == "clients" { &mut i.clients } else { &mut i.sources };
+                // The last client is told first.
+                let clients = word == "clients";
                 w.expect("{")?;
                 while w.peek() != Some("}") {
-                    list.push(w.addr()?);
+                    let addr = w.addr()?;
+                    if clients {
+                        i.clients.insert(0, addr)
+                    } else {
+                        i.sources.push(addr)
+                    }
                     w.expect(";")?;
                 }
                 w.at += 1;

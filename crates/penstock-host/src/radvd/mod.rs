@@ -2,7 +2,7 @@
 //!
 //! Follows: radvd 2.19 `radvd.c` `setup_iface_foo`, `kickoff_adverts`, `timer_handler`, `stop_advert_foo`; `process.c` `process_rs`; `send.c`
 //! `send_ra_forall`, `send_ra`, `build_ra_options`; `interface.c` `reschedule_iface`, `config_interface`.
-//! Differs: it answers at once; its own messages do not come back to it.
+//! Differs: it answers at once; its own messages do not come back to it, from which a machine that does not forward would make addresses.
 
 pub(crate) mod conf;
 
@@ -133,7 +133,7 @@ impl Host {
                 continue;
             }
             self.radvd_tell(n, None, cx);
-            if !self.radvd.links[n].ceases && !self.radvd.links[n].conf.unicast_only {
+            if !self.radvd.links[n].ceases {
                 self.radvd_later(n, cx.now);
             }
         }
@@ -222,7 +222,9 @@ impl Host {
         if !link.conf.clients.is_empty() {
             return clients.into_iter().for_each(|client| self.radvd_send(n, Some(client), cx));
         }
-        if to.is_some() || !link.conf.unicast_only {
+        // Nothing gets to one without a name.
+        let to_one = to.is_some_and(|to| !to.is_unspecified());
+        if to_one || to.is_none() && !link.conf.unicast_only {
             self.radvd_send(n, to, cx);
         }
     }
@@ -256,7 +258,7 @@ impl Host {
         let flags =
             u16::from(conf.managed) << 7 | u16::from(conf.other) << 6 | u16::from(conf.home_agent) << 5;
         let flags = flags | u16::from(conf.pref) << 3;
-        let lifetime = if ceases || !self.six.forwarding { 0 } else { conf.lifetime };
+        let lifetime = if ceases { 0 } else { conf.lifetime };
         let l4 = Icmp::new(ROUTER_ADVERTISEMENT, 0, u16::from(conf.hop_limit) << 8 | flags, lifetime);
         let times = [conf.reachable.to_be_bytes(), conf.retrans.to_be_bytes()].concat();
         // With the headers of the frame, of IP and of the message itself.

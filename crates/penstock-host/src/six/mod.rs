@@ -1,8 +1,8 @@
 //! IPv6: what a machine knows of it, and facts about its addresses.
 //!
 //! Follows: linux v6.12 `net/ipv6/addrconf_core.c` `__ipv6_addr_type`, `include/net/addrconf.h`, `include/net/if_inet6.h`. 2.6.35 is taken for the same.
-//! Differs: a machine makes no address (`::1`, link-local ones) before it is given one; no routers are asked for or told of (RFC 4861 router
-//! discovery, RFC 4862 addresses by it), no redirects, no multicast listener reports; an address is never tentative (as with `accept_dad` 0);
+//! Differs: a machine makes no address (`::1`, link-local ones) before it is given one or told to look for routers ([`crate::Host::look_for_routers`]);
+//! no redirects, no multicast listener reports; an address is never tentative (as with `accept_dad` 0);
 //! of extension headers there is that of fragments alone; no privacy addresses.
 
 mod address;

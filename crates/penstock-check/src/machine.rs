@@ -311,6 +311,15 @@ impl Watched<'_> {
             return Some(what.rsplit(": ").next().unwrap_or(what).to_owned());
         }
         let program = words.first()?.rsplit('/').next()?;
+        // What runs on the machine nobody has said.
+        if matches!(program, "killall" | "pkill")
+            && refused.stderr.lines().all(|l| l.ends_with(": no process found"))
+        {
+            *refused = Output::default();
+        }
+        if program == "radvd" && refused.stderr.starts_with("radvd: can't open") {
+            return Some("radvd: its file, which is not given".to_owned());
+        }
         if matches!(program, "pppd" | "pon" | "pppoe-server") && refused.status != 0 {
             if refused.stderr.contains("Can't open options file") {
                 return Some(format!("{program}: a file of options that is not given"));

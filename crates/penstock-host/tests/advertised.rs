@@ -164,3 +164,42 @@ fn routers_are_believed_as_linux_believes_them() {
     assert!(wrong.is_empty(), "{} of {cases} cases differ\n{}", wrong.len(), wrong.join("\n"));
     assert!(wanted.is_some() || (cases >= 100 && shown >= 500), "{cases} cases, {shown} shown");
 }
+
+proptest::proptest! {
+    /// Whatever a router says, a machine bears it; what a `radvd` beside it would answer goes out or does not.
+    #[test]
+    fn any_message_is_borne(
+        kind in 133u8..=134,
+        from in 0u8..4,
+        body in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..90),
+        settings in proptest::collection::vec((0usize..6, -2i64..300), 0..4),
+    ) {
+        let mut host = Host::new("r", Kernel::V6_12, 1);
+        host.add_device("lan0");
+        let mut m = Machine { host, pool: Pool::new(), asked: Vec::new() };
+        m.host.look_for_routers(Time::ZERO);
+        const KEYS: [&str; 6] = ["accept_ra_rt_info_max_plen", "accept_ra", "accept_ra_min_lft", "mtu", "router_solicitation_interval", "max_addresses"];
+        for (key, value) in settings {
+            m.exec(&format!("sysctl -w net.ipv6.conf.lan0.{}={value}", KEYS[key]), Time::ZERO);
+        }
+        let src = Ipv6Addr::from(if from == 0 { 0 } else { (0xfe80 << 112) + u128::from(from) });
+        let h = Ipv6 { hop_limit: 255, ..Ipv6::new(src, "ff02::1".parse().expect("a group"), 58) };
+        // Options often are as long as they say.
+        let mut body = body;
+        if let Some(len) = body.get_mut(9) {
+            *len = *len % 5 + 1;
+        }
+        let mut skb = Skb::new(62 + body.len() as u32, L3::Ipv6(h), L4::Icmp(Icmp::new(kind, 0, 0x4000, 1800)));
+        skb.eth = ([2, 0, 0, 0, 2, from], [0x33, 0x33, 0, 0, 0, 1]);
+        skb.rare_mut().message = Some(body.into());
+        let lan = m.host.ifindex("lan0").expect("a card");
+        let mut out = Vec::new();
+        let mut cx = HostCx { now: Time::ZERO, pool: &mut m.pool, out: &mut out };
+        m.host.receive(lan, Box::new(skb), &mut cx);
+        m.effects(Time::ZERO, out);
+        m.run_until(Time::from_ns(100_000_000_000));
+        for shown in ["ip -6 addr", "ip -6 route", "ip -6 neigh", "ip token"] {
+            proptest::prop_assert_eq!(m.exec(shown, Time::from_ns(100_000_000_000)).2, 0);
+        }
+    }
+}

@@ -135,7 +135,7 @@ impl Host {
                 said += &format!("{name}: no process found\n");
             }
         }
-        let status = if any && said.is_empty() || any && by_pattern { 0 } else { 1 };
+        let status = if any && (by_pattern || said.is_empty()) { 0 } else { 1 };
         Output { stderr: said, status, ..Output::default() }
     }
 }

@@ -156,7 +156,7 @@ impl<'a> Words<'a> {
         self.read("seconds or infinity belong here", seconds)
     }
     fn decimal(&mut self) -> Read<f64> {
-        let decimal = |w: &str| w.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0);
+        let decimal = |w: &str| w.parse().ok().filter(|n: &f64| (0.0..=1e6).contains(n));
         self.read("seconds belong here", decimal)
     }
     fn preference(&mut self) -> Read<u8> {
@@ -513,6 +513,24 @@ mod tests {
             ("interface é {", "1: syntax error at \"{\": the file ends here"),
         ] {
             assert_eq!(parse(text).unwrap_err(), said, "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        /// Whatever stands in a file, it is read or refused.
+        #[test]
+        fn any_text_is_read_or_refused(
+            words in proptest::collection::vec(
+                proptest::sample::select(vec![
+                    "interface", "lan0", "{", "}", ";", "/", "prefix", "route", "RDNSS", "DNSSL", "clients", "::", "fd00::1", "64", "129", "on",
+                    "off", "infinity", "high", "AdvSendAdvert", "MaxRtrAdvInterval", "MinDelayBetweenRAs", "AdvDefaultLifetime", "HomeAgentLifetime",
+                    "1e300", "-1", "4294967296", "a..b", "é#", "#",
+                ]),
+                0..40,
+            ),
+        ) {
+            let _ = parse(&words.join(" "));
+            let _ = parse(&format!("interface lan0 {{ {} }};", words.join(" ")));
         }
     }
 }

@@ -134,7 +134,7 @@ fn a_change_of_tbf_sets_the_limit_of_any_fifo_inside() {
     let mut tree = Tree::new(device(Kernel::V7_2));
     let tbf = |verb: &str, limit: u32| {
         let mut req = qdisc(&format!("{verb} root handle 1: tbf"));
-        let o = penstock_model::Options::new().with("rate", 125_000u64).with("buffer", 200_000u32);
+        let o = Options::new().with("rate", 125_000u64).with("buffer", 200_000u32);
         req.options = Some(o.with("burst", 1600u32).with("limit", limit));
         req
     };

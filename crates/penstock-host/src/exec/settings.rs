@@ -240,7 +240,7 @@ impl Host {
                 if let Some((six, name, of)) = neigh::split(key) {
                     let ifindex = self.ifindex(name).unwrap_or(0);
                     let hz = self.hz;
-                    return self.neigh.set_setting(six, ifindex, of, numbers[0], hz).ok_or(INVALID);
+                    self.neigh.set_setting(six, ifindex, of, numbers[0], hz).ok_or(INVALID)?;
                 }
                 if let Some(name) =
                     key.strip_prefix("net.ipv4.conf.").and_then(|k| k.strip_suffix(".rp_filter"))

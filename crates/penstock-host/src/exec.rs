@@ -10,6 +10,7 @@ mod filter;
 mod ifconfig;
 mod ip;
 mod ipset;
+mod killall;
 mod modules;
 mod netfilter;
 mod nettools;

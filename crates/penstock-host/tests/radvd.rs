@@ -255,5 +255,11 @@ fn what_is_wrong_with_the_program_or_its_file_is_said() {
     assert_eq!(m.command("radvd --config=/etc/radvd.conf", Time::ZERO), (String::new(), 0));
     assert_eq!(m.command("radvd", Time::ZERO).1, 1);
     assert_eq!(m.command("killall -HUP radvd", Time::ZERO).1, 1);
+    assert_eq!(
+        m.command("killall pppoe-server", Time::ZERO).0,
+        "killall: to end pppoe-server is not simulated\n"
+    );
     assert_eq!(m.command("pkill -KILL radvd", Time::ZERO), (String::new(), 0));
+    assert_eq!(m.command("radvd -nd5 -C/etc/radvd.conf", Time::ZERO), (String::new(), 0));
+    assert_eq!(m.command("pkill -f radvd", Time::ZERO), (String::new(), 0));
 }

@@ -1,6 +1,6 @@
-//! `radvd`, and `killall` of what runs here.
+//! `radvd`.
 //!
-//! Follows: radvd 2.19 `radvd.c` `main`, `radvd.8`; psmisc 23.6 `killall`.
+//! Follows: radvd 2.19 `radvd.c` `main`, `radvd.8`.
 
 use super::programs::Call;
 use crate::radvd::conf;
@@ -12,33 +12,54 @@ const HELP: &str = "radvd -C /etc/radvd.conf";
 const USAGE: &str = "usage: radvd [-hsvcn] [-d level] [-C config_path] [-m log_method] [-l log_file]\n\
     \t[-f facility] [-p pid_file] [-u username] [-t chrootdir]\n";
 
+/// Options that take a value.
+const WITH_VALUE: [&str; 16] = [
+    "C",
+    "config",
+    "d",
+    "debug",
+    "m",
+    "logmethod",
+    "l",
+    "logfile",
+    "f",
+    "facility",
+    "p",
+    "pidfile",
+    "u",
+    "username",
+    "t",
+    "chrootdir",
+];
+
+/// Letters of one word: `-nd5` is `-n -d 5` (getopt).
+fn apart(word: &str) -> Vec<String> {
+    let Some(letters) = word.strip_prefix('-').filter(|l| !l.starts_with('-')) else {
+        return vec![word.to_owned()];
+    };
+    let mut all = Vec::new();
+    for (at, letter) in letters.char_indices() {
+        let rest = &letters[at + letter.len_utf8()..];
+        all.push(format!("-{letter}"));
+        if WITH_VALUE.contains(&letter.to_string().as_str()) {
+            all.extend((!rest.is_empty()).then(|| rest.to_owned()));
+            break;
+        }
+    }
+    all
+}
+
 impl Host {
     pub(super) fn radvd(&mut self, call: Call<'_>) -> Output {
-        let mut words = call.line.words[1..].iter().map(|w| w.text.as_str());
+        let words: Vec<String> = call.line.words[1..].iter().flat_map(|w| apart(&w.text)).collect();
+        let mut words = words.iter().map(String::as_str);
         let (mut path, mut only_tests) = (CONFIG.to_owned(), false);
         while let Some(word) = words.next() {
             let (name, mut value) = match word.strip_prefix("--").and_then(|w| w.split_once('=')) {
                 Some((name, value)) => (name, Some(value)),
                 None => (word.trim_start_matches('-'), None),
             };
-            let takes = matches!(
-                name,
-                "C" | "config"
-                    | "d"
-                    | "debug"
-                    | "m"
-                    | "logmethod"
-                    | "l"
-                    | "logfile"
-                    | "f"
-                    | "facility"
-                    | "p"
-                    | "pidfile"
-                    | "u"
-                    | "username"
-                    | "t"
-                    | "chrootdir"
-            );
+            let takes = WITH_VALUE.contains(&name);
             if takes && value.is_none() {
                 value = words.next();
                 if value.is_none() {
@@ -92,50 +113,5 @@ impl Host {
             Ok(()) => Output { stderr: said, ..Output::default() },
             Err(why) => Output::fail(format!("radvd: {why}\n"), 1, HELP),
         }
-    }
-}
-
-impl Host {
-    /// `killall NAME …` and `pkill NAME`.
-    pub(super) fn killall(&mut self, call: Call<'_>) -> Output {
-        let words: Vec<&str> = call.line.words.iter().map(|w| w.text.as_str()).collect();
-        let by_pattern = words[0].ends_with("pkill");
-        let (mut names, mut quiet, mut signal) = (Vec::new(), by_pattern, "TERM");
-        let mut rest = words[1..].iter().copied();
-        while let Some(word) = rest.next() {
-            match word {
-                "-q" | "--quiet" => quiet = true,
-                "-s" | "--signal" => signal = rest.next().unwrap_or("TERM"),
-                "-x" | "-w" | "-e" | "-f" | "--wait" | "--exact" | "--full" => {}
-                _ => match word.strip_prefix('-') {
-                    Some(name) => signal = name,
-                    None => names.push(word),
-                },
-            }
-        }
-        let signal = signal.trim_start_matches("SIG");
-        if names.is_empty() {
-            let said = format!("Usage: {} [ -s,--signal SIGNAL ] NAME...\n", words[0]);
-            return Output::fail(said, 1, "killall radvd");
-        }
-        if !matches!(signal, "TERM" | "15" | "INT" | "2" | "KILL" | "9") {
-            let said = format!("{}: signal {signal} is not simulated\n", words[0]);
-            return Output::fail(said, 1, "end the program and begin it anew");
-        }
-        let (mut said, mut any) = (String::new(), false);
-        for name in names {
-            let found = match name {
-                "radvd" if matches!(signal, "KILL" | "9") => self.radvd_is_gone(),
-                "radvd" => self.radvd_end(call.now),
-                "pppd" => self.ppp_end_all(call.now),
-                _ => false,
-            };
-            any |= found;
-            if !found && !quiet {
-                said += &format!("{name}: no process found\n");
-            }
-        }
-        let status = if any && (by_pattern || said.is_empty()) { 0 } else { 1 };
-        Output { stderr: said, status, ..Output::default() }
     }
 }

@@ -224,11 +224,6 @@ impl Machine {
         let mut packet: Packet = self.pool.alloc(skb.clone());
         packet.created = self.kernel_time();
         packet.sender.departs = departs.map_or(Time::ZERO, Time::from_ns);
-        if packet.gso().is_some() && self.tree.pass_by(&mut packet, self.kernel_time()) {
-            // `TCQ_F_CAN_BYPASS`. With frames of the MTU the same comes of it as of the queue.
-            self.deliver(packet);
-            return true;
-        }
         let answer = self.with_tree(|tree, cx| tree.enqueue(packet, cx));
         self.serve();
         //= linux v6.12 af_packet.c packet_snd: net_xmit_errno lets NET_XMIT_CN pass.

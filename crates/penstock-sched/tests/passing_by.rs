@@ -69,7 +69,7 @@ fn what_is_more_than_a_fifo_lets_none_pass() {
         "red limit 60000 min 5000 max 15000 avpkt 1000 burst 20 probability 0.1",
         "htb",
         "netem delay 1ms",
-        "bfifo limit 50",
+        "bfifo limit 150",
         "pfifo limit 0",
     ] {
         let mut rig = Rig::with(Kernel::V6_12, &[&format!("qdisc add dev eth0 root handle 1: {line}")]);
@@ -83,4 +83,37 @@ fn what_is_more_than_a_fifo_lets_none_pass() {
         let mut packet = rig.pool.alloc(udp(1, 200, 1, 0));
         assert!(!rig.tree.pass_by(&mut packet, Time::ZERO), "{script:?}");
     }
+}
+
+/// A packet longer than the limit passes an empty fifo by that would hold a frame of the device's MTU: `TCQ_F_CAN_BYPASS` of `__fifo_init`.
+#[test]
+fn a_limit_is_not_asked_where_nothing_waits() {
+    let root = |line: &str| vec![format!("qdisc add dev eth0 root handle 1: {line}")];
+    let taken = |kernel, script: &[String], len| {
+        let script: Vec<&str> = script.iter().map(String::as_str).collect();
+        let mut rig = Rig::with(kernel, &script);
+        for seq in 0..2 {
+            let packet = rig.pool.alloc(udp(seq, len, 1, 0));
+            rig.enqueue(packet);
+        }
+        std::iter::from_fn(|| rig.dequeue()).map(|packet| packet.seq).collect::<Vec<_>>()
+    };
+    for hook in [vec![], vec!["qdisc add dev eth0 clsact".to_owned()]] {
+        let script = |line| [root(line), hook.clone()].concat();
+        assert_eq!(
+            taken(Kernel::V6_12, &script("bfifo limit 2000"), 3000),
+            [0],
+            "the second finds the first"
+        );
+        assert_eq!(
+            taken(Kernel::V6_12, &script("bfifo limit 1513"), 3000),
+            [0; 0],
+            "none of 1500 bytes would fit"
+        );
+        assert_eq!(taken(Kernel::V6_12, &script("pfifo limit 1"), 3000), [0]);
+        assert_eq!(taken(Kernel::V6_12, &script("pfifo limit 0"), 3000), [0; 0]);
+    }
+    assert_eq!(taken(Kernel::V2_6_35, &root("bfifo limit 2000"), 3000), [0; 0], "of fifos since 2.6.39");
+    let below = ["qdisc add dev eth0 root handle 1: prio", "qdisc add dev eth0 parent 1:2 bfifo limit 2000"];
+    assert_eq!(taken(Kernel::V6_12, &below.map(String::from), 3000), [0; 0], "it does not stand alone");
 }

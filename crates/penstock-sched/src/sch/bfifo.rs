@@ -42,8 +42,11 @@ impl Rule for Bytes {
     }
     #[inline]
     fn takes(fifo: &Fifo, packet: &Skb) -> bool {
-        //= linux v6.12 net/sched/sch_fifo.c __fifo_init: what passes by is not measured where the limit holds a frame of the device's MTU.
-        packet.pkt_len <= fifo.limit || fifo.limit >= fifo.device.psched_mtu()
+        packet.pkt_len <= fifo.limit
+    }
+    //= linux v6.12 net/sched/sch_fifo.c __fifo_init
+    fn lets_pass(limit: u32, device: &Device) -> bool {
+        limit >= device.psched_mtu()
     }
     #[inline]
     fn enqueue(fifo: &mut Fifo, packet: Packet, cx: &mut Cx<'_>) -> Xmit {

@@ -1,13 +1,13 @@
 //! One queue, one limit, counters, and the rule that parts `pfifo`, `bfifo` and `pfifo_head_drop`.
 //!
 //! Follows: linux v6.12 and v2.6.35 `net/sched/sch_fifo.c`, `include/net/sch_generic.h` `qdisc_enqueue_tail`,
-//! `qdisc_dequeue_head`.
+//! `qdisc_dequeue_head`, `net/core/dev.c` `__dev_xmit_skb` (`TCQ_F_CAN_BYPASS`).
 //! Differs: none known.
 
 use crate::ledger::DropReason;
 use crate::qdisc::{Cx, Device, Init, Qdisc, Xmit};
 use crate::queue::Queue;
-use penstock_model::{Kernel, KernelError, Options, Stats};
+use penstock_model::{Handle, Kernel, KernelError, Options, Stats};
 use penstock_packet::{Packet, Skb};
 use std::marker::PhantomData;
 
@@ -21,6 +21,8 @@ pub trait Rule: std::fmt::Debug + Send + 'static {
     fn enqueue(fifo: &mut Fifo, packet: Packet, cx: &mut Cx<'_>) -> Xmit;
     /// Whether there is room for a packet where nothing waits.
     fn takes(fifo: &Fifo, packet: &Skb) -> bool;
+    /// Whether a packet of any length passes an empty one by that stands alone: the limit that was last asked for holds one frame of `device`.
+    fn lets_pass(limit: u32, device: &Device) -> bool;
     /// Drops one packet when its parent asks for it. Whether it did.
     fn drop_one(fifo: &mut Fifo, cx: &mut Cx<'_>) -> bool {
         fifo.drop_tail(cx)
@@ -34,7 +36,9 @@ pub struct Ruled<R>(Fifo, PhantomData<R>);
 impl<R: Rule> Ruled<R> {
     /// With a limit of `limit`, in the rule's unit.
     pub fn new(device: &Device, limit: u32) -> Ruled<R> {
-        Ruled(Fifo::new(device, limit), PhantomData)
+        let mut fifo = Fifo::new(device, limit);
+        fifo.lets_pass = R::lets_pass(limit, device);
+        Ruled(fifo, PhantomData)
     }
     /// With the limit that stands where none is given.
     pub fn with_default_limit(device: &Device) -> Ruled<R> {
@@ -53,7 +57,9 @@ impl<R: Rule> Ruled<R> {
         options: Option<&Options>,
         _: &mut Cx<'_>,
     ) -> Result<Box<dyn Qdisc>, KernelError> {
-        Ok(Box::new(Ruled::<R>::new(&init.device, limit::<R>(options, &init.device)?)))
+        let mut fifo = Ruled::<R>::new(&init.device, limit::<R>(options, &init.device)?);
+        fifo.0.alone = init.parent == Handle::ROOT;
+        Ok(Box::new(fifo))
     }
 }
 
@@ -65,8 +71,14 @@ fn limit<R: Rule>(options: Option<&Options>, device: &Device) -> Result<u32, Ker
 }
 
 impl<R: Rule> Qdisc for Ruled<R> {
+    fn stands_alone(&mut self) {
+        self.0.alone = true;
+    }
     #[inline]
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+        if self.0.queue.is_empty() && self.0.passes() {
+            return self.0.enqueue_tail(packet);
+        }
         R::enqueue(&mut self.0, packet, cx)
     }
     #[inline]
@@ -75,7 +87,7 @@ impl<R: Rule> Qdisc for Ruled<R> {
     }
     #[inline]
     fn pass_by(&mut self, packet: &Skb) -> bool {
-        let passes = self.0.queue.is_empty() && R::takes(&self.0, packet);
+        let passes = self.0.queue.is_empty() && (self.0.passes() || R::takes(&self.0, packet));
         if passes {
             self.0.stats.bytes += u64::from(packet.pkt_len);
             self.0.stats.packets += packet.counts_as();
@@ -93,6 +105,7 @@ impl<R: Rule> Qdisc for Ruled<R> {
     }
     fn change(&mut self, options: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {
         self.0.limit = limit::<R>(options, &self.0.device)?;
+        self.0.lets_pass = R::lets_pass(self.0.limit, &self.0.device);
         Ok(())
     }
     fn reset(&mut self, cx: &mut Cx<'_>) {
@@ -124,6 +137,10 @@ pub struct Fifo {
     // Parameters
     pub(super) device: Device,
     pub(super) limit: u32,
+    /// It is the only qdisc of a transmit queue.
+    alone: bool,
+    /// `TCQ_F_CAN_BYPASS`.
+    lets_pass: bool,
     // Variables
     pub(super) queue: Queue,
     pub(super) stats: Stats,
@@ -131,7 +148,13 @@ pub struct Fifo {
 
 impl Fifo {
     pub(super) fn new(device: &Device, limit: u32) -> Fifo {
-        Fifo { device: *device, limit, queue: Queue::default(), stats: Stats::default() }
+        let (queue, stats) = (Queue::default(), Stats::default());
+        Fifo { device: *device, limit, alone: false, lets_pass: false, queue, stats }
+    }
+    /// Whether a packet of any length passes by when nothing waits: `__dev_xmit_skb`, of fifos since 2.6.39.
+    #[inline]
+    fn passes(&self) -> bool {
+        self.alone && self.lets_pass && self.device.kernel >= Kernel::V6_12
     }
     /// txqueuelen of the device, as it counts for a fifo without a limit.
     pub(super) fn tx_queue_len(device: &Device) -> u32 {

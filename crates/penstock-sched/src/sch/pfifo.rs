@@ -44,6 +44,9 @@ impl Rule for Packets {
     fn takes(fifo: &Fifo, _: &Skb) -> bool {
         fifo.limit > 0
     }
+    fn lets_pass(limit: u32, _: &Device) -> bool {
+        limit > 0
+    }
     #[inline]
     fn enqueue(fifo: &mut Fifo, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         if fifo.queue.len() < fifo.limit { fifo.enqueue_tail(packet) } else { fifo.refuse(packet, cx) }

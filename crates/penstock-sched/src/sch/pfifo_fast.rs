@@ -82,6 +82,8 @@ pub struct PfifoFast {
     // Parameters
     device: Device,
     is_root: bool,
+    /// It is the only qdisc of a transmit queue.
+    alone: bool,
     // Variables
     /// Places of each band (6.12).
     rings: [Ring; BANDS],
@@ -96,6 +98,7 @@ impl PfifoFast {
         PfifoFast {
             device: init.device,
             is_root: init.parent == Handle::ROOT,
+            alone: init.parent == Handle::ROOT,
             rings: [Ring::new(init.device.tx_queue_len); BANDS],
             bands: Default::default(),
             qlen: 0,
@@ -105,6 +108,9 @@ impl PfifoFast {
 }
 
 impl Qdisc for PfifoFast {
+    fn stands_alone(&mut self) {
+        self.alone = true;
+    }
     #[inline]
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         let number = usize::from(PRIO2BAND[packet.priority as usize & 15]);
@@ -114,7 +120,8 @@ impl Qdisc for PfifoFast {
             Kernel::V2_6_35 => (self.qlen >= self.device.tx_queue_len, true),
             Kernel::V6_12 | Kernel::V7_2 => (band.len() + ring.held >= ring.size, false),
         };
-        if full {
+        //= linux v6.12 net/core/dev.c __dev_xmit_skb: past an empty one that stands alone (TCQ_F_CAN_BYPASS), whatever it would hold.
+        if full && !(self.alone && self.qlen == 0) {
             self.stats.drops = self.stats.drops.wrapping_add(1);
             cx.drops.drop(packet, DropReason::Overlimit);
             return Xmit::Drop;
@@ -146,11 +153,7 @@ impl Qdisc for PfifoFast {
     fn pass_by(&mut self, packet: &Skb) -> bool {
         let number = usize::from(PRIO2BAND[packet.priority as usize & 15]);
         let ring = &mut self.rings[number];
-        let full = match self.device.kernel {
-            Kernel::V2_6_35 => self.device.tx_queue_len == 0,
-            Kernel::V6_12 | Kernel::V7_2 => ring.held >= ring.size,
-        };
-        if full || self.qlen > 0 {
+        if self.qlen > 0 {
             return false;
         }
         ring.taken();

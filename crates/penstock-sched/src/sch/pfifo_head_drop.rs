@@ -46,6 +46,9 @@ impl Rule for Oldest {
     fn takes(fifo: &Fifo, _: &Skb) -> bool {
         fifo.limit > 0
     }
+    fn lets_pass(limit: u32, _: &Device) -> bool {
+        limit > 0
+    }
     fn enqueue(fifo: &mut Fifo, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         if fifo.queue.len() < fifo.limit {
             return fifo.enqueue_tail(packet);

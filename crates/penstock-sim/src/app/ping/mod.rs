@@ -4,9 +4,10 @@
 //! `ping_common.c` `gather_statistics`, `finish`, `llsqrt`; `ping.c` `pr_icmph`.
 //! A process is woken late: by up to a jiffy of 4 ms in 2.6.35 (`SO_RCVTIMEO` counts jiffies), by some 1.4 ms today (ping counts
 //! milliseconds); drawn from the seed, so that `time 19041ms` for 20 packets.
-//! Differs: no flood, no preload, no adaptive intervals, no options of IP; names are not looked up for replies; a packet that the device's queue
+//! Differs: no options of IP; names are not looked up for replies; a packet that the device's queue
 //! drops is taken for sent, where Linux says ENOBUFS and ping tries again; over IPv4 each ping learns a path's MTU for itself.
 
+mod pace;
 mod parse;
 #[cfg(test)]
 mod recorded;
@@ -64,7 +65,12 @@ pub(crate) struct Ping {
     source4: Option<IpAddr>,
     source6: Option<IpAddr>,
     source: Option<IpAddr>,
+    /// `-p`: what stands before all else.
+    pattern: Option<String>,
+    /// `-i` was given.
+    at_intervals: bool,
     // Variables
+    pace: pace::Pace,
     rng: Rng,
     id: u16,
     flow: u32,
@@ -141,6 +147,9 @@ impl Ping {
             source4: None,
             source6: None,
             source: None,
+            pattern: None,
+            at_intervals: false,
+            pace: pace::Pace::new(),
             rng: Rng::named(0, ""),
             id: 0,
             flow: 0,
@@ -167,15 +176,7 @@ impl Ping {
     /// Sends the next request (`pinger`).
     fn send(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
-        let before = self.sent.len() as u64;
-        if self.outstanding && self.sent.last().is_some_and(|probe| !probe.answered) {
-            self.print_timestamp(cx);
-            cx.print(&format!("no answer yet for icmp_seq={}\n", before % 0x10000));
-        }
-        self.sent.push(Probe { at: now, answered: false });
-        self.last_sent = now;
-        self.probe((before + 1) as u16, cx);
-        cx.result.packets = Some((self.sent.len() as u64, self.received));
+        self.request(cx);
         let all = self.count > 0 && self.sent.len() as u64 >= self.count && self.deadline.is_none();
         if all
             && let wait = self.wait_for_the_last()
@@ -189,13 +190,27 @@ impl Ping {
             cx.net.set_timer(self.timer, now + wait);
         }
     }
+    /// Makes the next request and hands it over; whether that went.
+    fn request(&mut self, cx: &mut Cx<'_>) -> bool {
+        let now = cx.now();
+        let before = self.sent.len() as u64;
+        if self.outstanding && self.sent.last().is_some_and(|probe| !probe.answered) {
+            self.print_timestamp(cx);
+            cx.print(&format!("no answer yet for icmp_seq={}\n", before % 0x10000));
+        }
+        self.sent.push(Probe { at: now, answered: false });
+        self.last_sent = now;
+        let went = self.probe((before + 1) as u16, cx);
+        cx.result.packets = Some((self.sent.len() as u64, self.received));
+        went
+    }
     /// Hands one request over (`ping4_send_probe`, `ping6_send_probe`).
-    fn probe(&mut self, seq: u16, cx: &mut Cx<'_>) {
+    fn probe(&mut self, seq: u16, cx: &mut Cx<'_>) -> bool {
         let (host, now, four) = (cx.host, cx.now(), self.addr.is_ipv4());
         let data = self.size + 8;
         if four && data > 0xffff {
             //= linux v6.12 net/ipv4/raw.c raw_sendmsg: EMSGSIZE, and nothing in the queue of errors
-            return;
+            return false;
         }
         let len = self.size + self.headers() - 14 + 8;
         let of_route = cx.net.machines[host as usize].host.mtu_by(self.bound, self.addr, now).unwrap_or(1500);
@@ -210,9 +225,10 @@ impl Ping {
         if len > most {
             if !self.quiet {
                 self.errors += 1;
-                cx.print(&words::too_long(self.kernel, four, mtu));
+                let text = words::too_long(self.kernel, four, mtu);
+                cx.print(if self.pace.flood { "E" } else { &text });
             }
-            return;
+            return false;
         }
         //= linux v6.12 net/ipv4/ip_output.c __ip_make_skb
         let whole = match self.pmtudisc {
@@ -232,11 +248,13 @@ impl Ping {
             bound: self.bound,
             whole,
         };
-        let Err(error) = cx.net.echo_request(host, self.addr, echo, self.flow) else { return };
+        let Err(error) = cx.net.echo_request(host, self.addr, echo, self.flow) else { return true };
         if self.kernel == Kernel::V2_6_35 && !self.quiet {
-            cx.print(&format!("ping: sendmsg: {error}\n"));
+            let text = format!("ping: sendmsg: {error}\n");
+            cx.print(if self.pace.flood { "E" } else { &text });
         }
         // Today's ping tells nobody (`receive_error_msg` finds no error in the queue, and counts one of its own).
+        false
     }
     /// Whether there is nothing to wait for any more (`main_loop`).
     fn enough(&self) -> bool {
@@ -261,6 +279,7 @@ impl Ping {
         let diff = sent.wrapping_sub(seq);
         if diff <= 0x7fff {
             self.pipesize = self.pipesize.max(u64::from(diff) + 1);
+            self.pace.acknowledge(seq, sent);
         }
     }
     /// How late the process is woken for the next request.
@@ -358,7 +377,7 @@ impl Ping {
                     let _ = write!(text, ", {percent}% packet loss");
                 }
             }
-            let ns = (self.last_sent - self.started).as_ns();
+            let ns = (self.pace.last().unwrap_or(self.last_sent) - self.started).as_ns();
             let ms = match self.kernel {
                 Kernel::V2_6_35 => ns / 1_000_000,
                 Kernel::V6_12 | Kernel::V7_2 => (ns + 500_000) / 1_000_000,
@@ -366,26 +385,26 @@ impl Ping {
             let _ = write!(text, ", time {ms}ms");
         }
         text.push('\n');
-        let pipe = if self.pipesize > 1 { format!("pipe {}", self.pipesize) } else { String::new() };
+        let mut rest = Vec::new();
         // Without room for a time of day in the packet there is nothing to measure by.
         if self.received > 0 && self.size >= 16 {
             let n = (self.received + self.repeats) as i64;
             let mean = self.sum_us / n;
             let mdev = words::mdev(self.kernel, n, self.sum_us, self.sum2_us);
             let ms = |us: i64| format!("{}.{:03}", us / 1000, us % 1000);
-            let comma = if pipe.is_empty() { "" } else { ", " };
-            let _ = writeln!(
-                text,
-                "rtt min/avg/max/mdev = {}/{}/{}/{} ms{comma}{pipe}",
-                ms(self.min_us),
-                ms(mean),
-                ms(self.max_us),
-                ms(mdev)
-            );
+            let figures = [self.min_us, mean, self.max_us, mdev].map(ms).join("/");
+            rest.push(format!("rtt min/avg/max/mdev = {figures} ms"));
             cx.result.rtt_mdev = Some(Span::from_us(mdev));
-        } else {
-            let _ = writeln!(text, "{pipe}");
         }
+        if self.pipesize > 1 {
+            rest.push(format!("pipe {}", self.pipesize));
+        }
+        let by_answers = self.interval == Span::ZERO || self.pace.flood || self.pace.adaptive;
+        if self.received > 0 && by_answers && sent > 1 {
+            let since = self.pace.last().map_or(Span::ZERO, |last| last - self.started);
+            rest.push(self.pace.summary(since, sent as i64));
+        }
+        let _ = writeln!(text, "{}", rest.join(", "));
         cx.print(&text);
         let machine = &mut cx.net.machines[cx.host as usize];
         machine.sockets.pings.retain(|&(_, app, _)| app != cx.app);
@@ -418,6 +437,9 @@ impl Program for Ping {
         let old = self.kernel == Kernel::V2_6_35;
         let talks = self.verbose && !old;
         cx.print(&std::mem::take(&mut self.said));
+        if let Some(pattern) = self.pattern.take().filter(|_| !self.quiet) {
+            cx.print(&pattern);
+        }
         if talks {
             cx.print(&words::sockets(self.family, self.ident == Some(0)));
         }
@@ -478,12 +500,16 @@ impl Program for Ping {
         if let Some(deadline) = self.deadline {
             cx.net.set_timer(self.exit, self.started + deadline);
         }
+        if self.is_quick() {
+            return self.turn(cx);
+        }
         self.send(cx);
     }
 
     fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>) {
         let now = cx.now();
         match wake {
+            Wake::Timer(SEND) if self.is_quick() => self.turn(cx),
             Wake::Timer(SEND) if self.enough() => self.finish(cx),
             Wake::Timer(SEND) => self.send(cx),
             Wake::Timer(EXIT) => self.finish(cx),
@@ -505,6 +531,13 @@ impl Program for Ping {
                 self.sum2_us += i128::from(us) * i128::from(us);
                 self.min_us = self.min_us.min(us);
                 self.max_us = self.max_us.max(us);
+                let quick = self.is_quick();
+                if self.size >= 16 {
+                    let ms = self.pace.answered(us, self.interval.as_ns() / 1_000_000);
+                    if self.pace.adaptive {
+                        self.interval = Span::from_ms(ms);
+                    }
+                }
                 if !again {
                     cx.net.meter.flows[self.flow as usize].arrived(len + self.headers(), false, sent, now);
                     cx.result.packets = Some((count as u64, self.received));
@@ -514,7 +547,9 @@ impl Program for Ping {
                         h.record(rtt.as_ns() as u64);
                     }
                 }
-                if !self.quiet {
+                if self.pace.flood && !self.quiet {
+                    cx.print(if self.audible { "\x08 \x08\x07" } else { "\x08 \x08" });
+                } else if !self.quiet {
                     let word = if self.kernel == Kernel::V2_6_35 { "icmp_req" } else { "icmp_seq" };
                     // Without room for a time of day in the packet there is nothing to measure by.
                     let time = if self.size >= 16 {
@@ -534,7 +569,9 @@ impl Program for Ping {
                         "{len} bytes from {from}: {word}={seq}{ident} ttl={ttl}{time}{dup}{other}{bell}\n"
                     ));
                 }
-                if self.enough() {
+                if quick {
+                    self.go_on(cx);
+                } else if self.enough() {
                     self.finish(cx);
                 }
             }
@@ -549,11 +586,21 @@ impl Program for Ping {
                     self.path = Some((info.max(MIN_PMTU), info < MIN_PMTU, now.saturating_add(MTU_EXPIRES)));
                 }
                 let what = if four { words::error4(ty, code, info) } else { words::error6(ty, code, info) };
-                if !self.quiet {
+                if self.pace.flood && !self.quiet {
+                    cx.print("\x08E");
+                } else if !self.quiet {
                     self.print_timestamp(cx);
                     cx.print(&format!("From {from} icmp_seq={seq} {what}\n"));
                 }
-                if self.enough() {
+                if self.is_quick() {
+                    let again = four && self.errors == 1;
+                    self.go_on(cx);
+                    // The raw socket has the first such message besides, behind what is sent now (`parse_reply`); later ones are kept
+                    // from it by ICMP_FILTER.
+                    if again && cx.result.exit.is_none() {
+                        self.acknowledge(seq);
+                    }
+                } else if self.enough() {
                     self.finish(cx);
                 }
             }

@@ -21,7 +21,11 @@ pub(crate) const KNOWN: &[Known] = &[
     o('m', "", true),
     o('e', "", true),
     o('F', "", true),
+    o('l', "", true),
+    o('p', "", true),
     o('a', "", false),
+    o('A', "", false),
+    o('f', "", false),
     o('B', "", false),
     o('C', "", false),
     o('d', "", false),
@@ -41,10 +45,8 @@ const NEW: [char; 4] = ['C', 'e', 'F', 'O'];
 
 /// What iputils' ping has beside these.
 pub(crate) const NOT_HERE: &[options::NotHere] = &[
-    ("-A -f -l", "write the interval and the count: -i, -c"),
     ("-b", "broadcasts are not answered"),
     ("-N", "there are no node information queries"),
-    ("-p", "payload has no contents"),
     ("-r -R -T", "there are no options of IP, and routes are followed"),
     ("-S", "the socket's memory is the system's"),
     ("-U", "the time is always that of the network alone"),
@@ -114,6 +116,13 @@ impl Ping {
             }
             if old { ping.option_2010(letter, value)? } else { ping.option(letter, value)? }
         }
+        if ping.pace.flood && !ping.at_intervals {
+            ping.interval = Span::ZERO;
+        }
+        let ms = ping.interval.as_ns() / 1_000_000;
+        if ms >= i64::from(i32::MAX) / ping.pace.preload {
+            return Err(Failure::new(format!("ping: illegal preload and/or interval: {ms}\n"), 2));
+        }
         let (&target, more) = match targets.split_last() {
             Some(found) => found,
             None if old => return Err(Failure::new(usage, 2)),
@@ -167,10 +176,11 @@ impl Ping {
             'c' => self.count = number(1, i64::MAX)? as u64,
             'i' => {
                 let (ms, garbage) = thousandths(value, "bad timing interval", f64::NEG_INFINITY)?;
-                if ms <= 0 {
-                    let text = format!("ping: -i {value} is not simulated: write 0.001 or more\n");
+                if ms < 0 {
+                    let text = format!("ping: -i {value} is not simulated: write 0 or more\n");
                     return Err(Failure::new(text, 2));
                 }
+                self.at_intervals = true;
                 self.interval = Span::from_ms(ms);
                 self.said.push_str(&words::garbage(garbage));
             }
@@ -194,6 +204,7 @@ impl Ping {
             }
             'w' => self.deadline = Some(number(0, i32::MAX.into())?).filter(|&s| s > 0).map(Span::from_secs),
             't' => self.ttl = Some(number(0, 255)? as u8),
+            'l' => self.pace.preload = number(1, 0x10000)?,
             'e' => self.ident = Some(number(0, 0xffff)? as u16),
             'm' => self.mark = number(0, u32::MAX.into())? as u32,
             'F' => {
@@ -220,9 +231,7 @@ impl Ping {
             'c' => self.count = n as u64,
             'i' => {
                 let Some(ns) = seconds(value) else { return fail("ping: bad timing interval.\n".to_owned()) };
-                if ns < 1_000_000 {
-                    return fail(format!("ping: -i {value} is not simulated: write 0.001 or more\n"));
-                }
+                self.at_intervals = true;
                 // Whole milliseconds.
                 self.interval = Span::from_ns(ns / 1_000_000 * 1_000_000);
             }
@@ -246,6 +255,8 @@ impl Ping {
             'w' => self.deadline = Some(n).filter(|&s| s > 0).map(Span::from_secs),
             't' if !(0..=255).contains(&n) => return fail(format!("ping: ttl {} out of range\n", n as u32)),
             't' => self.ttl = Some(n as u8),
+            'l' if n <= 0 => return fail("ping: bad preload value, should be 1..65536\n".to_owned()),
+            'l' => self.pace.preload = n.min(0x10000),
             'm' => match decimal(value).map(|n| n as i32) {
                 Some(mark) if mark >= 0 => self.mark = mark as u32,
                 _ => return fail("mark cannot be negative".to_owned()),
@@ -284,6 +295,11 @@ impl Ping {
             'V' => return Err(Failure::new(words::version(self.kernel), 0)),
             'h' if self.kernel == Kernel::V2_6_35 => return fail(words::USAGE_2010.to_owned()),
             'h' => return fail(words::USAGE.to_owned()),
+            'p' => {
+                self.pattern = Some(words::pattern(value, self.kernel).map_err(|text| Failure::new(text, 2))?)
+            }
+            'A' => self.pace.adaptive = true,
+            'f' => self.pace.flood = true,
             'B' => self.strict = true,
             'q' => self.quiet = true,
             'O' => self.outstanding = true,

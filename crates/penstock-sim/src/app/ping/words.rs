@@ -221,6 +221,24 @@ pub(super) fn triptime(kernel: Kernel, us: i64) -> String {
     format!("{}.{:03} ms", us / 1000, us % 1000)
 }
 
+/// What `-p` says of its pattern, up to 16 bytes of hex digits (`fill`).
+pub(super) fn pattern(digits: &str, kernel: Kernel) -> Result<String, String> {
+    if let Some(at) = digits.find(|c: char| !c.is_ascii_hexdigit()) {
+        return Err(match kernel {
+            Kernel::V2_6_35 => "ping: patterns must be specified as hex digits.\n".to_owned(),
+            Kernel::V6_12 | Kernel::V7_2 => {
+                format!("ping: patterns must be specified as hex digits: {}\n", &digits[at..])
+            }
+        });
+    }
+    let byte = |two: &[u8]| {
+        let two = std::str::from_utf8(two).expect("digits");
+        format!("{two:0>2}").to_lowercase()
+    };
+    let bytes: String = digits.as_bytes().chunks(2).take(16).map(byte).collect();
+    Ok(format!("PATTERN: 0x{bytes}\n"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

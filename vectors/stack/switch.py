@@ -209,6 +209,74 @@ def macvlans(r):
     return wires, c, frame, does, [], []
 
 
+def rules(r):
+    """A bridge of two or three ports and one card besides; rules of iptables see what is bridged. The machine routes, translates, answers."""
+    n = r.choice([2, 3, 3])
+    wires = [f"lan{i}" for i in range(n)] + ["wan0"]
+    c = ["sysctl -qw net.ipv4.ip_forward=" + r.choice(["1", "1", "1", "0"]), f"ip link add sw0 address {BRIDGE} type bridge mcast_snooping 0"]
+    for i, dev in enumerate(wires):
+        c.append(f"ip link set {dev} address 02:00:00:00:00:1{i}")
+    for dev in wires[:-1]:
+        c.append(f"ip link set {dev} master sw0")
+    c += ["ip link set sw0 up", "ip addr add 10.0.0.1/24 dev sw0", "ip addr add 10.1.0.1/24 dev wan0"]
+    c += neighbours("ip", "sw0", [(f"10.0.0.{10 + i}", station(i)) for i in range(n)]) + neighbours("ip", "wan0", [("10.1.0.12", station(n))])
+    # Nobody here has to be asked for who he is.
+    c += neighbours("ip", "sw0", [("10.0.0.77", station(0))])
+    for i in range(n):
+        if r.random() < 0.7:
+            c.append(f"bridge fdb add {station(i)} dev lan{i} master static")
+    c += ["modprobe br_netfilter", "sysctl -qw net.bridge.bridge-nf-call-iptables=" + r.choice(["1"] * 7 + ["0"])]
+    if r.random() < 0.15:
+        c += ["sysctl -qw net.bridge.bridge-nf-call-iptables=0", "ip link set sw0 type bridge nf_call_iptables 1"]
+    port = lambda: r.choice(wires[:-1] + ["wan0", "lan+", "sw0"])
+    ip = lambda: f"10.0.0.{10 + r.randrange(n)}"
+    udp = lambda: r.choice([8080, 2000, 5353, 9])
+    matches = [
+        lambda: f"-m physdev --physdev-in {port()}", lambda: f"-m physdev ! --physdev-in {port()}", lambda: f"-m physdev --physdev-out {port()}", lambda: f"-m physdev ! --physdev-out {port()}",
+        lambda: "-m physdev --physdev-is-bridged", lambda: "-m physdev ! --physdev-is-bridged", lambda: "-m physdev --physdev-is-in", lambda: "-m physdev --physdev-is-out", lambda: "-m physdev ! --physdev-is-out",
+        lambda: "-i sw0", lambda: "-o sw0", lambda: "-i lan0", lambda: f"-s {ip()}", lambda: f"-d {ip()}", lambda: f"-p udp --dport {udp()}", lambda: "-p icmp", lambda: "-p tcp", lambda: "-m ttl --ttl-eq 1",
+        lambda: "-m conntrack --ctstate NEW", lambda: "-m conntrack --ctstate ESTABLISHED,RELATED", lambda: "-m length --length 0:300",
+    ]
+
+    def matching(chain):
+        while True:
+            text = " ".join(r.choice(matches)() for _ in range(r.choice([1, 1, 1, 2])))
+            wrong = chain in ("PREROUTING", "INPUT") and ("-o " in text or "-out" in text or "bridged" in text) or chain == "POSTROUTING" and "-i " in text or text.count("-p ") > 1 or text.count("-i ") > 1
+            wrong = wrong or chain == "POSTROUTING" and "mac-source" in text or any(text.count(w) > 1 for w in ("-s ", "-d ", "-o ", "-m physdev", "--pkt-type", "--ctstate", "--mac", "--length", "--ttl"))
+            wrong = wrong or "--dport" not in text and "dport" in text
+            if not wrong:
+                return text
+
+    for _ in range(r.randint(2, 7)):
+        table = r.choice(["filter", "filter", "filter", "mangle", "mangle"])
+        chain = r.choice(["FORWARD", "FORWARD", "FORWARD", "INPUT"]) if table == "filter" else r.choice(["PREROUTING", "FORWARD", "POSTROUTING", "INPUT"])
+        if table == "filter":
+            does = r.choice(["ACCEPT", "DROP", "DROP", "REJECT", "RETURN"])
+        else:
+            does = r.choice(["MARK --set-mark 7", "ACCEPT", "DROP", "DSCP --set-dscp 12" if chain != "INPUT" else "ACCEPT", "TTL --ttl-set 33" if chain in ("PREROUTING", "FORWARD") else "ACCEPT"])
+        text = matching(chain)
+        if does == "REJECT" and "-p tcp" in text:
+            does = r.choice(["REJECT", "REJECT --reject-with tcp-reset"])
+        c.append(f"iptables -t {table} -A {chain} {text} -j {does}")
+    for _ in range(r.choice([0, 0, 1, 1, 2])):
+        c.append("iptables -t nat -A " + r.choice([
+            f"PREROUTING -p udp --dport {udp()} -j DNAT --to-destination {ip()}", f"PREROUTING -p tcp -d {ip()} -j DNAT --to-destination {ip()}:8081", f"PREROUTING -p udp --dport {udp()} -j DNAT --to-destination 10.1.0.12",
+            f"PREROUTING -p udp --dport {udp()} -j REDIRECT --to-ports 99", f"POSTROUTING -s {ip()} -j MASQUERADE", f"POSTROUTING -p icmp -o sw0 -j SNAT --to-source 10.0.0.200", f"POSTROUTING -o wan0 -j MASQUERADE",
+            f"PREROUTING -m physdev --physdev-in lan0 -p icmp -j DNAT --to-destination {ip()}",
+        ]))
+    does = r.sample(["sysctl -qw net.bridge.bridge-nf-call-iptables=0", "sysctl -qw net.bridge.bridge-nf-call-iptables=1", "iptables -F FORWARD", "ip link set lan0 down", "iptables -P FORWARD DROP", "ip link set lan1 mtu 1000"], r.choice([0, 0, 1, 2]))
+
+    def frame(n_):
+        if r.random() < 0.12:
+            return "wan0", {"from": station(n), "to": f"02:00:00:00:00:1{n}", "tags": []}, "10.1.0.12", r.choice([ip(), "10.0.0.1", "10.1.0.1"])
+        i = r.randrange(n)
+        k = r.randrange(n)
+        to, dst = r.choice([(station(k), f"10.0.0.{10 + k}")] * 5 + [(BRIDGE, "10.0.0.1"), (BRIDGE, "10.1.0.12"), (BRIDGE, ip()), (ALL, "10.0.0.255"), ("02:00:00:00:09:09", "10.0.0.9"), ("01:00:5e:01:02:03", "239.1.2.3")])
+        return wires[i], {"from": station(i), "to": to, "tags": r.choice([[]] * 9 + [[[0x8100, 10]]])}, f"10.0.0.{10 + i}", dst
+
+    return wires, c, frame, does, ["bridge fdb show br sw0"], wires[:-1]
+
+
 def packet(r, n, src, dst):
     p = {"src": src, "dst": dst, "ip_id": n + 1, "df": r.choice([0, 1]), "proto": r.choice(["udp", "icmp", "icmp", "tcp"]), "ttl": r.choice([64, 64, 64, 1]),
          "tos": r.choice([0, 0, 0x10, 0xb8]), "data": r.choice([0, 10, 100, 1000, 1400, 1472])}
@@ -243,12 +311,14 @@ def case(kind, seed):
             do = does[when.index(n)]
             steps.append({"do": do, "at": int((time.monotonic() - began) * 1000), "out": []})
             # A command may be refused: that is part of what is recorded.
-            done = subprocess.run(f"ip netns exec r {do}", shell=True, capture_output=True, text=True)
+            done = subprocess.run(f"ip netns exec r {do}".replace(" iptables ", " iptables-legacy "), shell=True, capture_output=True, text=True)
             steps[-1]["exit"] = done.returncode
             time.sleep(0.4)
             machine.collect()
         dev, head, src, dst = frame(n)
         p = packet(r, n, src, dst)
+        if dev == "lan1" and "ip link set lan1 mtu 1000" in does:
+            p["data"] = min(p["data"], 900)  # Nor one longer than its other end takes.
         if len(head["tags"]) > 1:
             p["data"] = min(p["data"], 1400)  # A veth takes no longer frame than its MTU, an Ethernet header and one tag.
         step = {"in": dev, "frame": head, "packet": p, "at": int((time.monotonic() - began) * 1000)}

@@ -5,6 +5,7 @@
 
 mod fdb;
 mod forward;
+mod rules;
 mod shown;
 #[cfg(test)]
 mod tests;
@@ -51,6 +52,8 @@ pub(crate) struct Bridge {
     pub own_mtu: bool,
     /// What it was asked for that it does not do here: the words.
     pub asked: Vec<String>,
+    /// `nf_call_iptables`, `nf_call_ip6tables`: its frames of IPv4 and of IPv6 meet the rules whatever the system's setting.
+    pub calls: [bool; 2],
 }
 
 /// A device in a bridge.
@@ -116,6 +119,7 @@ impl Bridge {
             own_mac: false,
             own_mtu: false,
             asked: Vec::new(),
+            calls: [false; 2],
         }
     }
     /// It is asked for something that it does not do here, unless the value is the one that changes nothing (empty: all do).

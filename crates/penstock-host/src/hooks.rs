@@ -31,7 +31,20 @@ pub(crate) fn attach(answer: &mut Skb, to: &Skb) {
 impl Host {
     /// PREROUTING. Where connections are tracked, fragments are put together before (`nf_defrag_ipv4`). `None`: the packet is gone, or waits.
     #[cold]
-    pub(crate) fn prerouting(&mut self, mut packet: Packet, h: Ipv4, cx: &mut HostCx<'_>) -> Option<Packet> {
+    pub(crate) fn prerouting(&mut self, packet: Packet, h: Ipv4, cx: &mut HostCx<'_>) -> Option<Packet> {
+        if self.has_met_rules(&packet) { Some(packet) } else { self.prerouting_of(packet, h, cx) }
+    }
+    /// A bridge has shown the packet to PREROUTING already.
+    //= linux v6.12 net/bridge/br_netfilter_hooks.c ip_sabotage_in
+    pub(crate) fn has_met_rules(&self, packet: &Packet) -> bool {
+        packet.is_noted() && packet.rare().bridged.is_some_and(|b| b.is_known) && self.vrf_of(packet.iif) == 0
+    }
+    pub(crate) fn prerouting_of(
+        &mut self,
+        mut packet: Packet,
+        h: Ipv4,
+        cx: &mut HostCx<'_>,
+    ) -> Option<Packet> {
         if h.frag_off & (IP_MF | IP_OFFSET) != 0 && self.netfilter.tracking().on() {
             packet = self.defragment(packet, h, cx)?;
         }
@@ -124,7 +137,11 @@ impl Host {
     #[cold]
     fn reset(&mut self, packet: &Packet, cx: &mut HostCx<'_>) {
         let (L3::Ipv4(h), L4::Tcp(t)) = (packet.l3, packet.l4) else { return };
-        if t.flags.has(TcpFlags::RST) {
+        // A frame that is bridged has no route that says for whom it is.
+        let routed = !(packet.is_noted() && packet.rare().bridged.is_some_and(|b| b.to != 0));
+        if t.flags.has(TcpFlags::RST)
+            || routed && (h.dst.is_multicast() || self.is_broadcast_to(packet.iif, h.dst))
+        {
             return;
         }
         let payload = packet.network_len().saturating_sub(20 + t.header_len());
@@ -144,6 +161,9 @@ impl Host {
         (answer.priority, answer.mark, answer.iif, answer.flow) = (0, 0, 0, 0);
         answer.reset_ct();
         attach(&mut answer, packet);
+        if packet.is_noted() && packet.rare().bridged.is_some() {
+            return self.reset_by_port(packet, answer, cx);
+        }
         // Nobody waits for the outcome.
         let _ = self.send(answer, cx);
     }

@@ -88,7 +88,8 @@ impl Host {
         cx: &mut HostCx<'_>,
     ) {
         let L3::Ipv4(h) = packet.l3 else { return };
-        let broadcast = packet.eth.1[0] & 1 == 1 && packet.iif != 0;
+        let came_to_all = packet.is_noted() && matches!(packet.rare().ptype, Some(1 | 2));
+        let broadcast = (packet.eth.1[0] & 1 == 1 || came_to_all) && packet.iif != 0;
         if broadcast || h.dst.is_multicast() || h.frag_off & 0x1fff != 0 {
             return;
         }

@@ -262,12 +262,7 @@ impl Host {
                 "{name}: a bridge with \"{word}\" can be set up here, but frames do not meet it yet: leave it out"
             ));
         }
-        let frames_meet_rules = self.modules.contains("br_netfilter") && self.netfilter.is_busy();
-        (frames_meet_rules && !bridge.ports.is_empty()).then(|| {
-            format!(
-                "{name}: br_netfilter shows bridged frames to iptables; here they meet no rules yet: leave \"modprobe br_netfilter\" out"
-            )
-        })
+        None
     }
     /// `operstate`: what `ip` shows behind `state`.
     pub fn operstate(&self, device: &NetDevice) -> &'static str {

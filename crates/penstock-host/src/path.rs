@@ -199,7 +199,7 @@ impl Host {
 
     /// `IN_DEV_FORWARD` of the device a packet came in by.
     #[inline]
-    fn forwards_from(&self, iif: u32) -> bool {
+    pub(crate) fn forwards_from(&self, iif: u32) -> bool {
         self.devices.get(iif).and_then(|d| d.forwarding).unwrap_or(self.sysctl.ip_forward)
     }
 
@@ -254,7 +254,7 @@ impl Host {
     /// loose, there is a way.
     //= linux v6.12 net/ipv4/fib_frontend.c; net/ipv4/route.c ip_route_input_slow for whom it asks
     #[cold]
-    fn comes_the_way_back(&self, iif: u32, packet: &Skb, h: Ipv4, hop: Hop) -> bool {
+    pub(crate) fn comes_the_way_back(&self, iif: u32, packet: &Skb, h: Ipv4, hop: Hop) -> bool {
         let l3mdev = self.vrf_of(iif);
         if l3mdev != 0 && iif == l3mdev {
             // It went round within a VRF, and had its route already.

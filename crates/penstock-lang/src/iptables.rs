@@ -18,8 +18,8 @@ pub mod rule;
 mod show;
 
 pub use asks::{
-    Asks, Connlimit, Counter, Direction, HashTable, Hashlimit, Owner, Recent, RecentOp, Rpfilter, SetAsk,
-    SetName, SetTarget, Times,
+    Asks, Connlimit, Counter, Direction, HashTable, Hashlimit, Owner, Physdev, Recent, RecentOp, Rpfilter,
+    SetAsk, SetName, SetTarget, Times,
 };
 pub use extension::{
     ADDR_TYPES, ConnCount, ConnDir, Connmark, Conntrack, Edit, Match, Plain, PortKind, PortMatch, Ports,

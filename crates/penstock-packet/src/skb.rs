@@ -179,6 +179,8 @@ pub struct Rare {
     pub ct_mark: Option<u32>,
     /// What the machine knows of its connection (`skb->_nfct`), from the hook on where connections are tracked.
     pub ct: Option<Tracked>,
+    /// What rules know of it that a bridge has shown them (`struct nf_bridge_info`).
+    pub bridged: Option<Bridged>,
     /// The zone of its connection.
     pub ct_zone: u16,
     /// The labels of its connection.
@@ -240,6 +242,7 @@ impl Rare {
         tunnel: None,
         ct_mark: None,
         ct: None,
+        bridged: None,
         ct_zone: 0,
         ct_labels: 0,
         l2_miss: false,
@@ -272,6 +275,19 @@ impl Rarely {
         }
         rare
     }
+}
+
+/// What the rules of IPv4 and IPv6 know of a frame that a bridge has shown them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Bridged {
+    /// The port that it came in by (`physinif`).
+    pub from: u32,
+    /// The port that it leaves by (`physoutdev`); 0: that is not known, or it is none.
+    pub to: u32,
+    /// It is through with PREROUTING, which it does not meet again.
+    pub is_known: bool,
+    /// Its sender, while the neighbour that its new destination belongs to is asked for (`bridged_dnat`).
+    pub sender: Option<[u8; 6]>,
 }
 
 /// What a packet is to the one that was sent: that one itself, a fragment of it, a copy.
@@ -445,7 +461,8 @@ impl Skb {
     #[inline]
     pub fn reset_ct(&mut self) {
         if self.tc.noted {
-            self.rare_mut().ct = None;
+            let rare = self.rare_mut();
+            (rare.ct, rare.bridged) = (None, None);
         }
     }
     /// The packet as the inside of a translating machine has it ([`Rare::inside`]), of no socket; none where nothing is translated.
@@ -650,6 +667,7 @@ mod tests {
                 tunnel: None,
                 ct_mark: Some(12),
                 ct: Some(Tracked { id: Some(1), state: 2, reply: true }),
+                bridged: Some(Bridged::default()),
                 ct_zone: 1,
                 ct_labels: 2,
                 l2_miss: true,

@@ -2,7 +2,7 @@
 //!
 //! Follows: linux v6.12 `net/bridge/br_input.c` `br_handle_frame`, `br_handle_frame_finish`, `__br_handle_local_finish`, `br_pass_frame_up`; `br_forward.c` `br_forward`,
 //! `br_flood`, `should_deliver`; `br_device.c` `br_dev_xmit`; v2.6.35 the same files.
-//! Differs: no IGMP, no netfilter on frames: what asks for them is refused by name. Of several copies of a flooded frame the flow's own packet is
+//! Differs: no IGMP: what asks for it is refused by name. Of several copies of a flooded frame the flow's own packet is
 //! the one that leaves last, by the oldest port.
 
 use super::Mac;
@@ -52,9 +52,7 @@ impl Host {
     ) -> Option<Packet> {
         let Some(bridge) = self.bridge_of(ifindex) else { return Some(frame) };
         let (from, to) = frame.eth;
-        let promiscuous = self.devices[bridge].flags & crate::device::PROMISC != 0;
         let Some(b) = self.devices[bridge].bridge.as_deref_mut() else { return Some(frame) };
-        let promiscuous = promiscuous || b.promiscuous;
         if from == [0; 6] || from[0] & 1 == 1 {
             return self.not_bridged(frame, "bad-source", cx);
         }
@@ -66,12 +64,26 @@ impl Host {
                 return Some(self.for_the_port(bridge, ifindex, frame, cx));
             }
         }
-        let (sends, learns) = b.state(ifindex, cx.now);
-        if !learns {
+        if !b.state(ifindex, cx.now).1 {
             return self.not_bridged(frame, "port-disabled", cx);
         }
+        let frame = self.bridge_prerouting(bridge, ifindex, frame, cx)?;
+        self.bridge_handle_finish(bridge, ifindex, frame, cx)
+    }
+    /// `br_handle_frame_finish`.
+    fn bridge_handle_finish(
+        &mut self,
+        bridge: u32,
+        ifindex: u32,
+        mut frame: Packet,
+        cx: &mut HostCx<'_>,
+    ) -> Option<Packet> {
+        let (from, to) = frame.eth;
+        let promiscuous = self.devices[bridge].flags & crate::device::PROMISC != 0;
+        let Some(b) = self.devices[bridge].bridge.as_deref_mut() else { return Some(frame) };
+        let promiscuous = promiscuous || b.promiscuous;
+        let sends = b.state(ifindex, cx.now).0;
         let Some(at) = b.ports.iter().position(|p| p.ifindex == ifindex) else { return Some(frame) };
-        let mut frame = frame;
         let Ok(vid) = b.vlan.ingress(&b.ports[at].vlans, &mut frame) else {
             return self.not_bridged(frame, "vlan", cx);
         };
@@ -108,7 +120,12 @@ impl Host {
         }
         frame
     }
-    fn not_bridged(&mut self, frame: Packet, reason: &'static str, cx: &mut HostCx<'_>) -> Option<Packet> {
+    pub(super) fn not_bridged(
+        &mut self,
+        frame: Packet,
+        reason: &'static str,
+        cx: &mut HostCx<'_>,
+    ) -> Option<Packet> {
         self.discard(frame, "bridge", reason, cx);
         None
     }
@@ -159,6 +176,18 @@ impl Host {
             };
             if packet.is_noted() {
                 packet.rare_mut().nest = Default::default();
+                if let Some(known) = &mut packet.rare_mut().bridged
+                    && let Some(sender) = known.sender.take()
+                {
+                    //= linux v6.12 net/bridge/br_netfilter_hooks.c br_nf_dev_xmit
+                    let port = known.from;
+                    known.to = 0;
+                    packet.eth.0 = sender;
+                    let answer = std::mem::replace(&mut self.answer, Xmit::Success);
+                    self.bridge_handle_finish(ifindex, port, packet, cx);
+                    self.answer = answer;
+                    continue;
+                }
             }
             let Ok(vid) = b.vlan.ingress(&b.vlan.own, &mut packet) else {
                 self.not_bridged(packet, "vlan", cx);
@@ -277,6 +306,10 @@ impl Host {
             && let Some(p) = b.port(port)
         {
             handle_vlan(&p.vlans, vid, &mut frame);
+        }
+        if way.from.is_some() && frame.is_noted() && frame.rare().bridged.is_some() {
+            let Some(left) = self.bridge_forwarded(way.bridge, port, frame, cx) else { return };
+            frame = left;
         }
         let longest = self.devices[port].mtu + ETH_HLEN + VLAN_HLEN;
         if frame.len > longest && frame.gso().is_none() {

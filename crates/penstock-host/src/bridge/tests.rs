@@ -229,8 +229,6 @@ fn what_a_bridge_does_not_do_is_told() {
         assert!(said.len() == 1 && said[0].contains("frames do not meet it yet"), "{line}: {said:?}");
     }
     assert_eq!(told(&["brctl stp br0 on", "brctl stp br0 off", "modprobe br_netfilter"]), [""; 0]);
-    let said = told(&["modprobe br_netfilter", "iptables -A FORWARD -j DROP"]);
-    assert!(said.len() == 1 && said[0].contains("br_netfilter"), "{said:?}");
     let mut net = net(Kernel::V6_12, &[]);
     for (line, exit, text) in [
         ("ip link set br0 type bridge colour 1", 255, "bridge: unknown option \"colour\"?\n"),
@@ -491,4 +489,104 @@ fn an_address_of_two_ports_stays_while_one_of_them_has_it() {
     run(&mut net, 3, "ip link set eth0 nomaster");
     let shown = run(&mut net, 3, "bridge fdb show");
     assert_eq!(of(&shown), ["eth1", "eth1"], "{shown}");
+}
+
+/// `br_netfilter`: what is bridged meets the rules once the module is there, by a command or by a rule that asks for ports.
+#[test]
+fn rules_see_what_is_bridged() {
+    let drop = "iptables -A FORWARD -i br0 -o br0 -d 10.0.0.2 -j DROP";
+    let port = "iptables -A FORWARD -m physdev --physdev-in eth0 --physdev-out eth1 -j DROP";
+    for (lines, reached) in [
+        (&[drop][..], true),
+        (&["modprobe br_netfilter", drop], false),
+        (&["modprobe br_netfilter", "sysctl -w net.bridge.bridge-nf-call-iptables=0", drop], true),
+        (&["modprobe br_netfilter", "modprobe -r br_netfilter", drop], true),
+        (&[port], false),
+    ] {
+        let mut net = net(Kernel::V6_12, lines);
+        assert_eq!(answered(&mut net, "10.0.0.2"), reached, "{lines:?}");
+        assert!(answered(&mut net, "10.0.0.3"), "{lines:?}");
+        assert_eq!(net.hosts[3].unsimulated_devices(), [""; 0]);
+    }
+    let mut net = net(Kernel::V6_12, &[]);
+    let now = net.now;
+    let key = "net.bridge.bridge-nf-call-iptables";
+    let said = net.hosts[3].exec(&format!("sysctl {key}"), now);
+    assert!(said.stderr.contains("No such file or directory"), "{}", said.stderr);
+    run(&mut net, 3, "modprobe br_netfilter");
+    assert_eq!(run(&mut net, 3, &format!("sysctl {key}")), format!("{key} = 1\n"));
+}
+
+/// The same of IPv6, and fragments, which connection tracking puts together and the port cuts again.
+#[test]
+fn ip6tables_sees_what_is_bridged_and_fragments_leave_as_they_came() {
+    for (lines, count) in [
+        (&["modprobe br_netfilter"][..], 1),
+        (&["modprobe br_netfilter", "ip6tables -A FORWARD -m physdev --physdev-is-bridged -j DROP"], 0),
+        (
+            &[
+                "modprobe br_netfilter",
+                "sysctl -w net.bridge.bridge-nf-call-ip6tables=0",
+                "ip6tables -A FORWARD -j DROP",
+            ],
+            1,
+        ),
+    ] {
+        let mut net = net(Kernel::V6_12, lines);
+        let mut frame = udp("10.0.0.1", "10.0.0.2", 100);
+        frame.l3 =
+            L3::Ipv6(penstock_packet::Ipv6::new("fd00::1".parse().unwrap(), "fd00::2".parse().unwrap(), 17));
+        frame.eth = ([2, 0, 0, 0, 0, 1], [0xff; 6]);
+        net.receive(3, 2, frame);
+        wait(&mut net, 10);
+        let out = net
+            .frames
+            .iter()
+            .filter(|(_, from, f)| *from == 3 && matches!(f.l3, L3::Ipv6(h) if h.dst.segments()[7] == 2));
+        assert_eq!(out.count(), 2 * count, "{lines:?}");
+    }
+    let tracked = ["modprobe br_netfilter", "iptables -A FORWARD -m conntrack --ctstate INVALID -j DROP"];
+    let mut net = net(Kernel::V6_12, &tracked);
+    assert!(answered(&mut net, "10.0.0.2"));
+    net.frames.clear();
+    let mut request = udp("10.0.0.1", "10.0.0.2", 3000);
+    set4(&mut request, |h| h.frag_off = 0);
+    let _ = net.send(0, request);
+    wait(&mut net, 100);
+    let lengths = |of: usize| -> Vec<u32> {
+        let all = net.frames.iter().filter(|(_, from, f)| {
+            *from == of && matches!(f.l3, L3::Ipv4(_)) && matches!(f.l3, L3::Ipv4(h) if h.protocol == 17)
+        });
+        all.map(|(_, _, f)| f.len).collect()
+    };
+    assert!(lengths(0).len() > 1, "{:?}", lengths(0));
+    assert_eq!(lengths(0), lengths(3));
+}
+
+/// A destination on the same network is asked for where nobody knows who has it, and the frame goes on with its own sender.
+#[test]
+fn a_translated_frame_is_bridged_to_whom_its_new_address_belongs() {
+    let lines = [
+        "sysctl -w net.ipv4.ip_forward=1",
+        "modprobe br_netfilter",
+        "iptables -t nat -A PREROUTING -p icmp -d 10.0.0.77 -j DNAT --to-destination 10.0.0.2",
+    ];
+    let mut net = net(Kernel::V6_12, &lines);
+    run(&mut net, 0, "ip neigh add 10.0.0.77 lladdr 02:00:00:00:00:77 dev eth0");
+    for asked in [true, false] {
+        net.frames.clear();
+        assert!(answered(&mut net, "10.0.0.77"), "{:?}", net.dropped);
+        let questions = net
+            .frames
+            .iter()
+            .filter(|(_, from, f)| *from == 3 && matches!(f.l3, L3::Arp(a) if a.tpa == ip("10.0.0.2")));
+        assert_eq!(questions.count() > 0, asked);
+        let mac = net.hosts[0].devices()[2].mac;
+        let there = net
+            .frames
+            .iter()
+            .find(|(_, from, f)| *from == 3 && matches!(f.l3, L3::Ipv4(h) if h.dst == ip("10.0.0.2")));
+        let (_, _, frame) = there.expect("the request");
+        assert_eq!((frame.eth.0, frame.eth.1), (mac, net.hosts[1].devices()[2].mac));
+    }
 }

@@ -145,6 +145,9 @@ impl Host {
         if late && self.kernel == Kernel::V2_6_35 {
             return None;
         }
+        if key.starts_with("net.bridge.") && !self.has_br_netfilter() {
+            return None;
+        }
         let own = KEYS.iter().find(|k| k.0 == key).or_else(|| more::find(key)).map(|k| k.1);
         own.or_else(|| more::elsewhere(key))
     }

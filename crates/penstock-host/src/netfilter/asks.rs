@@ -74,8 +74,14 @@ pub(super) fn fits(asks: &Asks, memory: Option<&mut Memory>, skb: &Skb, ip: &Ip,
             *left = if enough { *left - len } else { 0 };
             enough != *invert
         }
-        // Nothing hands a bridge's packets to these rules (`br_netfilter`).
-        (Asks::Physdev { invert }, _) => *invert,
+        (Asks::Physdev(p), _) => {
+            let bridged = if skb.is_noted() { skb.rare().bridged } else { None };
+            let name = |ifindex: u32| {
+                let devices = way.devices.ports.map(|ports| ports.devices);
+                devices.and_then(|all| all.get(ifindex)).map(|d| d.name.as_str())
+            };
+            p.fits(bridged.map(|b| (name(b.from).unwrap_or_default(), name(b.to).filter(|_| b.to != 0))))
+        }
         // One processor.
         (Asks::Cpu { cpu, invert }, _) => (*cpu == 0) != *invert,
         (Asks::Time(times), _) => time::fits(times, way.now),

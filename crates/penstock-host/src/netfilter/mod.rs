@@ -171,6 +171,8 @@ pub struct Netfilter {
     device_chains: bool,
     /// Whether addresses may be translated.
     translates: bool,
+    /// A rule asks or has asked for a bridge's ports, for which its module loads br_netfilter.
+    physdev: bool,
     /// Rules of tables and of `ipchains` that packets were compared with since it was last taken.
     looked: Looked,
     // The others.
@@ -223,6 +225,7 @@ impl Netfilter {
             busy6: 0,
             device_chains: false,
             translates: false,
+            physdev: false,
             looked: Looked::default(),
         }
     }
@@ -334,6 +337,14 @@ impl Netfilter {
     pub fn is_busy(&self) -> bool {
         self.busy != 0 || self.device_chains
     }
+    /// Whether anything stands at a hook of IPv4, or of IPv6.
+    pub(crate) fn has_rules(&self, four: bool) -> bool {
+        if four { self.busy != 0 } else { self.busy6 != 0 }
+    }
+    /// Whether a rule asks for a bridge's ports (`-m physdev`), or has.
+    pub(crate) fn asks_physdev(&self) -> bool {
+        self.physdev
+    }
     /// A command has used `table`: its hooks are registered from now on.
     pub(crate) fn load(&mut self, family: Family, table: Table) {
         if !self.loaded(family).contains(&table) {
@@ -347,6 +358,10 @@ impl Netfilter {
         let asks = |family: &Vec<TableState>| {
             family.iter().any(|t| t.chains().iter().any(|c| c.rules.iter().any(|r| tracks(&r.rule))))
         };
+        let bridged = |family: &Vec<TableState>| {
+            family.iter().any(|t| t.chains().iter().any(|c| c.rules.iter().any(|r| asks_physdev(&r.rule))))
+        };
+        self.physdev |= self.tables.iter().any(bridged);
         let nat = self.loaded.iter().any(|l| l.contains(&Table::Nat));
         if nat || self.tables.iter().any(asks) || self.nft.tracks() {
             self.tracking.on = true;
@@ -474,6 +489,10 @@ const fn priority(table: Table, hook: Hook) -> i32 {
 }
 
 /// Whether a rule asks for the packet's connection.
+fn asks_physdev(rule: &Rule) -> bool {
+    rule.matches.iter().any(|m| matches!(m, Match::Worded(_, Asks::Physdev(_))))
+}
+
 fn tracks(rule: &Rule) -> bool {
     let asks = |m: &Match| {
         matches!(

@@ -71,7 +71,15 @@ impl Host {
 
     /// PREROUTING. Where connections are tracked, fragments are put together before (`nf_defrag_ipv6`). `None`: the packet is gone, or waits.
     #[cold]
-    fn prerouting6(&mut self, mut packet: Packet, h: Ipv6, cx: &mut HostCx<'_>) -> Option<Packet> {
+    fn prerouting6(&mut self, packet: Packet, h: Ipv6, cx: &mut HostCx<'_>) -> Option<Packet> {
+        if self.has_met_rules(&packet) { Some(packet) } else { self.prerouting6_of(packet, h, cx) }
+    }
+    pub(crate) fn prerouting6_of(
+        &mut self,
+        mut packet: Packet,
+        h: Ipv6,
+        cx: &mut HostCx<'_>,
+    ) -> Option<Packet> {
         if h.fragment().is_some() && self.netfilter.tracking().on() && packet.rare().ct.is_none() {
             packet = self.track_fragment6(packet, h, cx)?;
         }

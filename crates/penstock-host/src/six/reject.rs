@@ -44,6 +44,9 @@ impl Host {
         (answer.priority, answer.mark, answer.iif, answer.flow) = (0, 0, 0, 0);
         answer.reset_ct();
         crate::hooks::attach(&mut answer, packet);
+        if packet.is_noted() && packet.rare().bridged.is_some() {
+            return self.reset_by_port(packet, answer, cx);
+        }
         // Nobody waits for the outcome.
         let _ = self.output6(answer, l3, if needs_link(h.src) { packet.iif } else { 0 }, cx);
     }

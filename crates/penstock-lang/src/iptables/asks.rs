@@ -44,11 +44,8 @@ pub enum Asks {
         /// `!`.
         invert: bool,
     },
-    /// `-m physdev`: of packets that a bridge has not handed to these rules.
-    Physdev {
-        /// Whether each of its options has a `!`: then such a packet fits.
-        invert: bool,
-    },
+    /// `-m physdev`.
+    Physdev(Physdev),
     /// A protocol that no packet has here: none fits.
     Never,
     /// `-m frag`.
@@ -330,4 +327,47 @@ pub struct Times {
 impl Times {
     /// Every day of a month.
     pub const EVERY_DAY: u32 = 0xffff_fffe;
+}
+
+/// `-m physdev`: by which ports a frame that a bridge has shown to the rules comes and goes. Of each option that is given, whether it has a `!`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Physdev {
+    /// `--physdev-in`: a port's name, with `+` at its end the beginning of one.
+    pub input: Option<(String, bool)>,
+    /// `--physdev-out`.
+    pub output: Option<(String, bool)>,
+    /// `--physdev-is-in`.
+    pub is_in: Option<bool>,
+    /// `--physdev-is-out`.
+    pub is_out: Option<bool>,
+    /// `--physdev-is-bridged`.
+    pub is_bridged: Option<bool>,
+}
+
+impl Physdev {
+    /// Whether a packet fits; `ports`: the names of the ports that it came in by and leaves by, none of the latter where it is not bridged. `None`: no
+    /// bridge has shown it to the rules.
+    //= linux v6.12 net/netfilter/xt_physdev.c physdev_mt
+    pub fn fits(&self, ports: Option<(&str, Option<&str>)>) -> bool {
+        let Some((input, output)) = ports else {
+            let named = [&self.input, &self.output].map(|n| n.as_ref().map(|(_, invert)| *invert));
+            return named
+                .into_iter()
+                .chain([self.is_in, self.is_out, self.is_bridged])
+                .flatten()
+                .all(|invert| invert);
+        };
+        let is = |wanted: &str, name: &str| match wanted.strip_suffix('+') {
+            Some(start) => name.starts_with(start),
+            None => name == wanted,
+        };
+        self.is_bridged.is_none_or(|invert| output.is_some() != invert)
+            && self.is_in.is_none_or(|invert| !invert)
+            && self.is_out.is_none_or(|invert| output.is_some() != invert)
+            && self.input.as_ref().is_none_or(|(name, invert)| is(name, input) != *invert)
+            && self
+                .output
+                .as_ref()
+                .is_none_or(|(name, invert)| output.is_some_and(|o| is(name, o) != *invert))
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Follows: iproute2 6.12 `ip/iplink_bridge.c`, `ip/iplink_bridge_slave.c`, `bridge/vlan.c`, `bridge/fdb.c`, `bridge/link.c`; linux v6.12
 //! `net/bridge/br_netlink.c` `br_changelink`, `br_setport`; `net/core/rtnetlink.c` `rtnl_bridge_setlink`.
-//! Differs: what is about the spanning tree, IGMP and netfilter is kept where it is as it was, and told before a run where it is not.
+//! Differs: what is about the spanning tree and IGMP is kept where it is as it was, and told before a run where it is not.
 
 use super::super::Ran;
 use super::{Done, errno, says};
@@ -47,9 +47,9 @@ const BRIDGE: [(&str, &str); 36] = [
     ("mcast_stats_enabled", ""),
     ("mcast_igmp_version", ""),
     ("mcast_mld_version", ""),
-    ("nf_call_iptables", "0"),
-    ("nf_call_ip6tables", "0"),
-    ("nf_call_arptables", "0"),
+    ("nf_call_iptables", ""),
+    ("nf_call_ip6tables", ""),
+    ("nf_call_arptables", ""),
 ];
 /// The same of a port.
 const PORT: [(&str, &str); 23] = [
@@ -129,6 +129,10 @@ impl Host {
                 "priority" => b.priority = value.parse().map_err(|_| wrong(value, name))?,
                 "vlan_filtering" if vlans => {
                     b.vlan.on = value.parse::<u8>().map_err(|_| wrong(value, name))? != 0;
+                }
+                "nf_call_iptables" | "nf_call_ip6tables" => {
+                    let on = value.parse::<u8>().map_err(|_| wrong(value, name))? != 0;
+                    b.calls[usize::from(name == "nf_call_ip6tables")] = on;
                 }
                 "vlan_protocol" if vlans => {
                     b.vlan.protocol = match value.to_ascii_lowercase().as_str() {

@@ -25,6 +25,12 @@ const NO_OPTIONS: &str = "no packet here has IP options";
 
 /// The keys there are besides those of devices and of connection tracking.
 pub(super) const KEYS: &[Key] = &[
+    ("net.bridge.bridge-nf-call-arptables", "1", Moot("there is no arptables here")),
+    ("net.bridge.bridge-nf-call-ip6tables", "1", As),
+    ("net.bridge.bridge-nf-call-iptables", "1", As),
+    ("net.bridge.bridge-nf-filter-pppoe-tagged", "0", Not("frames of PPPoE on a bridge meet no rules")),
+    ("net.bridge.bridge-nf-filter-vlan-tagged", "0", Not("frames with a VLAN tag on a bridge meet no rules")),
+    ("net.bridge.bridge-nf-pass-vlan-input-dev", "0", Moot("frames with a VLAN tag meet no rules")),
     ("net.core.bpf_jit_enable", "1", Moot("programs do the same compiled")),
     ("net.core.default_qdisc", "", As),
     ("net.core.netdev_budget", "300", Moot("cards are served frame by frame")),

@@ -2,7 +2,7 @@
 
 use super::super::option::{Fault, Kind, Opt, ParsedOption, Seen, Value, fault, number_prefix, opt};
 use super::{Ext, Head, ext};
-use crate::iptables::{ADDR_TYPES, Asks, Match, Owner, Plain};
+use crate::iptables::{ADDR_TYPES, Asks, Match, Owner, Physdev, Plain};
 use std::fmt::Write;
 
 pub(super) const MATCHES: &[Ext<Match>] = &[
@@ -239,5 +239,14 @@ fn physdev(seen: &Seen, _: &Head) -> Match {
     }
     let list = format!("PHYSDEV match{save}");
     let words = Plain { name: "physdev".to_owned(), save, numeric: list.clone(), list };
-    Match::Worded(words, Asks::Physdev { invert: seen.0.iter().all(|g| g.invert) })
+    let flag = |id| seen.find(id).map(|given| given.invert);
+    let name = |id| seen.find(id).map(|given| (given.text.clone(), given.invert));
+    let physdev = Physdev {
+        input: name("physdev-in"),
+        output: name("physdev-out"),
+        is_in: flag("physdev-is-in"),
+        is_out: flag("physdev-is-out"),
+        is_bridged: flag("physdev-is-bridged"),
+    };
+    Match::Worded(words, Asks::Physdev(physdev))
 }

@@ -4,6 +4,7 @@
 //! into loops over nothing, behind `&&` and `||`, into functions that nobody calls. Each such run is the text with that decided; lines stay where they are.
 
 use crate::coverage::Coverage;
+use crate::environment::Environment;
 use crate::facts::Facts;
 use crate::source::{Form, Source};
 use crate::sourced::{Sourced, Whole};
@@ -37,6 +38,8 @@ pub(crate) struct Variant<'a> {
     pub whole: &'a Whole,
     pub syntax: Option<&'a Syntax>,
     pub limits: Limits,
+    /// Names that it reads and that are nearly those of variables that it sets.
+    pub misspelt: &'a BTreeMap<String, String>,
 }
 
 /// Runs a script, with those of the files that it sources, as often as is needed.
@@ -52,8 +55,13 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
     };
     let syntax = if python { Syntax::default() } else { Syntax::of(&runnable) };
     let mut env = script.env.clone();
+    let mut environment = Environment::default();
     if whole.lacks {
         env.extend(unset(&syntax, script, symbol));
+    } else if !python {
+        environment = Environment::of(&runnable, &syntax.unset);
+        environment.without(|name| script.env.iter().any(|e| e.0 == name));
+        env.extend(environment.unknown.keys().map(|name| (name.clone(), symbol.to_owned())));
     }
     if !python {
         let given = |name: &String| script.env.iter().any(|e| e.0 == *name);
@@ -72,8 +80,14 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
         env,
         ..script.clone()
     };
-    let variant =
-        Variant { script: first, source, whole: &whole, syntax: Some(&syntax), limits: script_limits() };
+    let variant = Variant {
+        script: first,
+        source,
+        whole: &whole,
+        syntax: Some(&syntax),
+        limits: script_limits(),
+        misspelt: &environment.misspelt,
+    };
     let mut facts = watch::run(&variant, settings);
     let mut reached = facts.reached.clone();
     let mut others: Vec<Facts> = Vec::new();
@@ -134,8 +148,10 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
             }
             if !plan.called.is_empty() {
                 let known: BTreeSet<String> = forced.script.env.iter().map(|e| e.0.clone()).collect();
-                let unset = unset(&syntax, script, symbol);
-                forced.script.env.extend(unset.into_iter().filter(|e| !known.contains(&e.0)));
+                let unset = unset(&syntax, script, symbol).into_iter();
+                let unset =
+                    unset.filter(|e| !known.contains(&e.0) && !environment.misspelt.contains_key(&e.0));
+                forced.script.env.extend(unset);
             }
             let mut there = watch::run(&forced, settings);
             runs += 1;
@@ -162,6 +178,9 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
     if python {
         coverage = Coverage::of_python(&facts);
     }
+    let programs: BTreeSet<String> = crate::syntax::absent(&runnable).into_iter().map(|p| p.0).collect();
+    let given = environment.unknown.iter().filter(|e| !programs.contains(e.0));
+    coverage.environment.extend(given.map(|(name, line)| (name.clone(), whole.place(*line).1)));
     // What stands in a sourced file is told with that file's name.
     let named = |name: &String, line: u32| match whole.place(line) {
         (Some(file), line) => (format!("{name} in {file}"), line),

@@ -126,6 +126,8 @@ fn in_place(
     let netfilter = Netfilter::of(&steps);
     let facts = Facts {
         name,
+        misspelt: variant.misspelt.clone(),
+        given: script.env.iter().map(|e| e.0.clone()).collect(),
         source,
         kernel: settings.kernel,
         link: settings.rate,

@@ -30,6 +30,43 @@ fn with(text: &str, files: &[(&str, &str, &str)]) -> Answer {
     examine_with(&script, &files.iter().map(file).collect::<Vec<_>>(), &Settings::default())
 }
 
+/// What nobody sets is unknown, and said; what is nearly a name that is set is a mistake; what is given is known.
+#[test]
+fn what_the_environment_gives_is_unknown_and_said() {
+    let text = "#!/bin/sh\n[ -z \"$dev\" ] && exit 1\ntc qdisc add dev $dev root tbf rate ${bytes_limit}bps burst 32k latency 50ms\n\
+                tc qdisc add dev $dev ingress\ntc filter add dev $dev parent ffff: protocol ip prio 1 u32 match ip src $ifconfig_pool_remote_ip/32 police rate 1mbit burst 1 dorp\n";
+    let answer = of(text);
+    let places: Vec<_> = answer.findings.iter().map(|f| (f.code, f.line)).collect();
+    assert_eq!(places, [("PS001", 5)], "{:#?}", answer.findings);
+    assert_eq!((answer.coverage.looked_at, answer.coverage.commands), (3, 3));
+    let said = answer.coverage.text();
+    assert!(
+        said.contains(
+            "  `$bytes_limit` (line 3), `$dev` (line 3), `$ifconfig_pool_remote_ip` (line 5) come from the environment: give them with \
+             --env bytes_limit=… --env dev=… --env ifconfig_pool_remote_ip=…\n"
+        ),
+        "{said}"
+    );
+    assert_eq!(answer.coverage.json()["environment"][1]["name"], "dev");
+    let given = |names: &[(&str, &str)]| {
+        let env = names.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        examine(
+            &Script { text: text.to_owned(), name: "x.sh".to_owned(), env, ..Script::default() },
+            &Settings::default(),
+        )
+    };
+    let answer = given(&[("dev", "tun0"), ("bytes_limit", "1x"), ("ifconfig_pool_remote_ip", "10.8.0.6")]);
+    let places: Vec<_> = answer.findings.iter().map(|f| (f.code, f.line)).collect();
+    assert_eq!(places, [("PS001", 3), ("PS250", 4), ("PS001", 5)], "{:#?}", answer.findings);
+    assert!(!answer.findings[2].reason.contains("not set"), "{}", answer.findings[2].reason);
+    assert!(!answer.coverage.text().contains("environment"), "{}", answer.coverage.text());
+    // Options that it may hold: without them the command is carried out, and what stands below it has its parent.
+    let answer = of(
+        "#!/bin/sh\ntc qdisc replace dev eth0 root handle 1: htb $OPTIONS\ntc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n",
+    );
+    assert_eq!(answer.findings, []);
+}
+
 #[test]
 fn what_is_sourced_is_read() {
     let lib = "RATE=4mbit\nmk() {\n    tc qdisc add dev $1 root handle 1: htb default 10\n    tc class add dev $1 parent 1: classid 1:10 htb rate $RATE burst 10\n}\n\

@@ -6,8 +6,8 @@
 mod reader;
 mod tokens;
 
-pub(crate) use reader::absent;
-pub(crate) use tokens::tokens;
+pub(crate) use reader::{absent, assigns, element, is_name};
+pub(crate) use tokens::{Kind, Token, tokens};
 
 use std::collections::{BTreeMap, BTreeSet};
 

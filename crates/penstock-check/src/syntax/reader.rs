@@ -139,10 +139,21 @@ pub(crate) fn absent(text: &str) -> Vec<(String, &'static str)> {
     of.map(|(name, program)| (name.to_owned(), program)).collect()
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether a word may be a variable's name.
+pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Whether a word gives a variable a value: `NAME=x`, `NAME+=x`, `NAME[1]=x`.
+pub(crate) fn assigns(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| is_name(element(name.trim_end_matches('+'))))
+}
+
+/// An array's name where one of its elements is meant.
+pub(crate) fn element(name: &str) -> &str {
+    if name.ends_with(']') { name.split('[').next().unwrap_or(name) } else { name }
 }
 
 /// The highest of `$1`, `$2`, … in a word, where no default is given for it.
@@ -179,6 +190,8 @@ fn unset(text: &str) -> BTreeSet<String> {
         }
         for (at, _) in line.match_indices('=') {
             let begin = line[..at].trim_end_matches('+');
+            let begin =
+                if begin.ends_with(']') { begin.rfind('[').map_or(begin, |at| &begin[..at]) } else { begin };
             let other = |c: &(usize, char)| !(c.1.is_ascii_alphanumeric() || c.1 == '_');
             let from = begin.char_indices().rfind(other).map_or(0, |(at, c)| at + c.len_utf8());
             set.insert(&begin[from..]);
@@ -225,7 +238,6 @@ fn unset(text: &str) -> BTreeSet<String> {
         "PIPESTATUS",
         "BASH_VERSION",
         "LOGNAME",
-        "SUDO_USER",
         "BASH_LINENO",
         "BASH_REMATCH",
         "BASH_COMMAND",
@@ -567,9 +579,7 @@ impl<'a> Reader<'a> {
             }
         }
         let text = |t: &Token| self.written(*t);
-        let assigns =
-            |t: &Token| text(t).split_once('=').is_some_and(|(n, _)| is_name(n.trim_end_matches('+')));
-        let first = words.iter().position(|t| !assigns(t)).unwrap_or(words.len());
+        let first = words.iter().position(|t| !assigns(text(t))).unwrap_or(words.len());
         let words = &words[first..];
         let Some(&name) = words.first() else { return };
         match self.written(name) {

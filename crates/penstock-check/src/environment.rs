@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Environment {
     /// Those that its commands need and whose value is unknown: the first line that reads each.
     pub unknown: BTreeMap<String, u32>,
+    /// Behind the words that set variables to what another program prints, where the script takes it that it prints something: the place, and the variable.
+    pub answers: Vec<(usize, String)>,
     /// Misspelt names, and the name that is meant by each.
     pub misspelt: BTreeMap<String, String>,
 }
@@ -38,6 +40,11 @@ impl Environment {
         }
         let reading = Reading::of(text);
         let mut all = Environment::default();
+        let known = |name: &String| {
+            let of = reading.uses.get(name);
+            of.is_none_or(|u| u.needed.is_none() || u.tested || u.optional || u.required || u.begins)
+        };
+        all.answers = reading.answers.iter().filter(|a| !known(&a.1)).cloned().collect();
         for (name, of) in &reading.uses {
             let read_only = unset.contains(name) || of.required && !reading.set.contains_key(name);
             let Some(line) = of.needed.filter(|_| read_only && !of.begins && !is_shells(name)) else {
@@ -76,6 +83,8 @@ struct Reading {
     uses: BTreeMap<String, Use>,
     /// Those that are set: the words that set each.
     set: BTreeMap<String, String>,
+    /// Behind the words that set a variable to what a program prints: the place, and the variable.
+    answers: Vec<(usize, String)>,
 }
 
 impl Reading {
@@ -88,9 +97,15 @@ impl Reading {
                 || t.kind == Kind::Operator && !text[t.start..t.end].contains(['<', '>'])
                 || t.kind == Kind::Operator && text[t.start..t.end].contains("<(")
         };
+        let chains = |at: usize| {
+            all.get(at).is_some_and(|t: &Token| matches!(&text[t.start..t.end], "&&" | "||" | "|" | "&"))
+        };
         for at in 0..=all.len() {
             if at == all.len() || ends(&all[at]) {
                 reading.command(text, &all[from..at]);
+                if !chains(at) && !(from > 0 && chains(from - 1)) {
+                    reading.answer(text, &all[from..at]);
+                }
                 from = at + 1;
             }
         }
@@ -98,6 +113,23 @@ impl Reading {
             reading.reads(body, line, &Use { needed: Some(line), ..Use::default() });
         }
         reading
+    }
+
+    /// Whether a command does nothing but set a variable to what a program prints.
+    fn answer(&mut self, text: &str, words: &[Token]) {
+        let of = |t: &Token| &text[t.start..t.end];
+        let plain = |w: &str| matches!(w, "then" | "else" | "do" | "{" | "local" | "export" | "readonly");
+        let Some(token) = words.iter().find(|t| !plain(of(t))) else { return };
+        let (name, value) = of(token).split_once('=').unwrap_or_default();
+        let value = value.trim_matches('"');
+        let prints = value.starts_with("$(") && !value.starts_with("$((") && value.ends_with(')')
+            || value.len() > 1 && value.starts_with('`') && value.ends_with('`');
+        let is_last = words.last().is_some_and(|t| t.end == token.end);
+        // Whether it went well is asked behind it.
+        let asked = text[token.end..].lines().take(2).any(|l| l.contains("$?"));
+        if is_name(name) && prints && is_last && !asked {
+            self.answers.push((token.end, name.to_owned()));
+        }
     }
 
     /// The words of one command.
@@ -230,6 +262,11 @@ fn expansions(text: &str) -> impl Iterator<Item = (usize, &str, Option<&str>)> {
             b'"' => around.push(b'"'),
             b'(' if at > 0 && bytes[at - 1] == b'$' || around.last() == Some(&b'(') => around.push(b'('),
             b')' if around.last() == Some(&b'(') => _ = around.pop(),
+            b'$' if text[at..].starts_with("$((") => {
+                let inner = &text[at + 3..];
+                let end = inner.find("))").unwrap_or(inner.len());
+                out.extend(operands(&inner[..end]).map(|(from, name)| (at + 3 + from, name, None)));
+            }
             b'$' => {
                 let braced = bytes.get(at + 1) == Some(&b'{');
                 let from = at + 1 + usize::from(braced);
@@ -245,6 +282,23 @@ fn expansions(text: &str) -> impl Iterator<Item = (usize, &str, Option<&str>)> {
         at += 1;
     }
     out.into_iter()
+}
+
+/// The variables that an arithmetic expression reads by their names alone: `RATE * 9 / 10`.
+pub(crate) fn operands(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let begins = move |(at, c): &(usize, char)| {
+        let before = text[..*at].chars().next_back();
+        (c.is_ascii_alphabetic() || *c == '_')
+            && !before.is_some_and(|b| part(b) || matches!(b, '$' | '{' | '#'))
+    };
+    text.char_indices().filter(begins).filter_map(move |(at, _)| {
+        let rest = &text[at..];
+        let end = rest.find(|c: char| !part(c)).unwrap_or(rest.len());
+        let behind = rest[end..].trim_start();
+        let sets = behind.starts_with('=') && !behind.starts_with("==");
+        (!sets).then_some((at, &rest[..end]))
+    })
 }
 
 /// The bodies of here-documents in which variables are expanded: first line and text.
@@ -372,6 +426,7 @@ mod tests {
             of("for p in 1 2; do tc x $port; done\nDEV=eth0\ntc $DEVICE $DEV_LAN $DEV").1,
             [("DEVICE".to_owned(), "DEV".to_owned()), ("port".to_owned(), "p".to_owned())]
         );
+        assert_eq!(names("A=$((RATE * 9 / 10 + $B + x1 + 0xff))\ntc $A $(( C=1 ))"), ["B", "RATE", "x1"]);
         assert_eq!(of("DEV=eth0\n[ -n \"$dev\" ] && tc $dev\n").1, []);
     }
 

@@ -63,6 +63,20 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
         environment.without(|name| script.env.iter().any(|e| e.0 == name));
         env.extend(environment.unknown.keys().map(|name| (name.clone(), symbol.to_owned())));
     }
+    // What a program prints is not nothing where the script does not ask whether it is.
+    let (runnable, syntax) = if python {
+        (runnable, syntax)
+    } else {
+        let answers = if whole.lacks {
+            Environment::of(&runnable, &syntax.unset).answers
+        } else {
+            environment.answers.clone()
+        };
+        let answered = |(at, name): &(usize, String)| (*at, 0, format!(";{name}=${{{name}:-{symbol}}}"));
+        let text = scalars(&edited(&runnable, answers.iter().map(answered).collect()), &env, symbol);
+        let syntax = if text == runnable { syntax } else { Syntax::of(&text) };
+        (text, syntax)
+    };
     if !python {
         let given = |name: &String| script.env.iter().any(|e| e.0 == *name);
         let programs = crate::syntax::absent(&runnable).into_iter().filter(|n| !given(&n.0));
@@ -89,6 +103,9 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
         misspelt: &environment.misspelt,
     };
     let mut facts = watch::run(&variant, settings);
+    if whole.lacks || !environment.unknown.is_empty() {
+        facts = without_division(facts);
+    }
     let mut reached = facts.reached.clone();
     let mut others: Vec<Facts> = Vec::new();
     let mut runs = 1;
@@ -109,6 +126,7 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
             let there = watch::run(&passed, settings);
             runs += 1;
             let more = there.reached.difference(&reached).next().is_some();
+            let there = without_division(there);
             if more && there.stopped.is_none() {
                 let behind = there.reached.is_superset(&facts.reached);
                 reached.extend(&there.reached);
@@ -127,7 +145,8 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
             plan.backwards = runs % 2 == 1;
             plan.words = 6.max(highest(&runnable));
             for &at in network.difference(&reached) {
-                if tries.get(&at).is_none_or(|n| *n < 3) && plan.wants(at, &natural) {
+                let most = if runs > 3 { 5 } else { 3 };
+                if tries.get(&at).is_none_or(|n| *n < most) && plan.wants(at, &natural) {
                     *tries.entry(at).or_default() += 1;
                 }
             }
@@ -161,10 +180,7 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
                 there.planned = line;
                 there.spaces.iter_mut().for_each(|s| s.planned = line);
             }
-            // The divisor is an argument that is unknown here: that is not the script's mistake.
-            there.stopped = there.stopped.filter(|why| !why.contains(BY_NOTHING));
-            there.stderr =
-                there.stderr.lines().filter(|l| !l.contains(BY_NOTHING)).map(|l| format!("{l}\n")).collect();
+            let mut there = without_division(there);
             there.library = facts.reached.is_empty();
             let more = there.reached.difference(&reached).next().is_some();
             reached.extend(&there.reached);
@@ -238,6 +254,32 @@ fn given(text: &str, options: &BTreeSet<String>, symbol: &str) -> String {
     text.lines().map(one).collect()
 }
 
+/// Elements of arrays that are unknown as a whole are so each by itself: `${RATE[$i]}`.
+fn scalars(text: &str, env: &[(String, String)], symbol: &str) -> String {
+    let mut text = text.to_owned();
+    for (name, _) in env.iter().filter(|e| e.1 == symbol) {
+        let begins = format!("${{{name}[");
+        let mut from = 0;
+        while let Some(at) = text[from..].find(&begins).map(|at| from + at) {
+            let open = at + begins.len();
+            let Some(close) = text[open..].find("]}").map(|c| open + c) else { break };
+            if !text[open..close].contains(['\n', '"']) {
+                text.replace_range(open - 1..close + 1, "");
+            }
+            from = at + begins.len() - 1;
+        }
+    }
+    text
+}
+
+/// A divisor that is unknown, or that was decided, is not the script's mistake.
+fn without_division(mut facts: Facts) -> Facts {
+    facts.stopped = facts.stopped.filter(|why| !why.contains(BY_NOTHING));
+    facts.stderr =
+        facts.stderr.lines().filter(|l| !l.contains(BY_NOTHING)).map(|l| format!("{l}\n")).collect();
+    facts
+}
+
 /// Variables that nobody sets, unknown.
 fn unset(syntax: &Syntax, script: &Script, symbol: &str) -> Vec<(String, String)> {
     let given = |name: &String| script.env.iter().any(|e| e.0 == *name);
@@ -305,6 +347,7 @@ fn neutral(syntax: &Syntax, text: &str, returns: bool) -> Vec<Change> {
     for &(from, to, end) in &syntax.ends {
         match end {
             End::ExitOfLoop => changes.push((from, to - from, "break;:".to_owned())),
+            End::Exec => changes.push((from, to - from, String::new())),
             End::Return if !returns => {}
             _ => changes.push((from, to - from, ":".to_owned())),
         }
@@ -315,6 +358,10 @@ fn neutral(syntax: &Syntax, text: &str, returns: bool) -> Vec<Change> {
         if name.is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')) {
             changes.push((at, 2, ":-".to_owned()));
         }
+    }
+    // A reference to a variable whose name is unknown is a variable of its own.
+    for (at, word) in ["local -n ", "declare -n ", "typeset -n "].iter().flat_map(|w| text.match_indices(w)) {
+        changes.push((at + word.len() - 3, 2, String::new()));
     }
     changes
 }

@@ -361,7 +361,8 @@ fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
                     && s.line == f.begins
                     && s.file == f.file
                     && !s.ok()
-                    && written::Written::of(facts, s).is_some_and(|w| w.is_loose(unknown))
+                    && written::Written::of(facts, s)
+                        .is_some_and(|w| w.is_loose(unknown) || facts.forced && w.is_hollow(&s.words))
             })
     };
     let allowed = |f: &Finding| {

@@ -653,7 +653,10 @@ fn with_device(words: &[String], symbol: &str) -> Option<Vec<String>> {
     let mut out = words.to_vec();
     match words.get(at).map(String::as_str) {
         Some("") => symbol.clone_into(&mut out[at]),
-        Some("root" | "parent" | "handle" | "ingress" | "egress" | "clsact") if words[0].ends_with("tc") => {
+        Some(
+            "root" | "parent" | "handle" | "ingress" | "egress" | "clsact" | "classid" | "protocol" | "prio"
+            | "pref",
+        ) if words[0].ends_with("tc") => {
             out.insert(at, symbol.to_owned());
         }
         _ => return None,

@@ -67,6 +67,49 @@ fn what_the_environment_gives_is_unknown_and_said() {
     assert_eq!(answer.findings, []);
 }
 
+/// The codes and lines of a text's findings, all of whose commands are looked at.
+#[track_caller]
+fn whole(text: &str) -> Vec<(&'static str, u32)> {
+    let answer = of(text);
+    let coverage = &answer.coverage;
+    assert_eq!(coverage.looked_at, coverage.commands, "{text}\n{coverage:#?}");
+    answer.findings.iter().map(|f| (f.code, f.line)).collect()
+}
+
+/// A function under the name of a program: its calls are the commands, whichever of several definitions holds.
+#[test]
+fn functions_by_the_name_of_a_program_are_counted() {
+    let text = "#!/bin/sh\nTC=/sbin/tc\nif [ \"$1\" = compile ]; then\n    tc() { echo \"$TC $@\"; }\nelse\n    tc() { $TC \"$@\"; }\nfi\n\
+                tc qdisc replace dev eth0 root tbf rat 1mbit\nif [ \"$2\" = x ]; then\n    exec /bin/sh /tmp/cache\nfi\nexec ./run\ntc qdisc show\n";
+    assert_eq!(of(text).coverage.commands, 3);
+    assert_eq!(whole(text), [("PS001", 8)]);
+}
+
+/// What a program prints is unknown where it turns out to be nothing, unless the script asks; so are elements of an array that is unknown.
+#[test]
+fn answers_that_turn_out_empty_are_unknown() {
+    let text = "#!/bin/sh\nMTU=$(ifconfig eth0 | grep -o 'MTU:.*')\nDEV=`ip addr show | grep 172.18 | cut -d: -f2`\n\
+                tc qdisc del dev $DEV root 2>/dev/null\ntc qdisc add dev $DEV root handle 1: htb default 10\n\
+                tc class add dev $DEV parent 1: classid 1:10 htb rate 1mbit quantum $MTU ciel 2mbit\n";
+    assert_eq!(whole(text), [("PS001", 6)]);
+    let asked = "#!/bin/sh\nOLD=$(tc qdisc show dev eth0 | grep htb)\nif [ -z \"$OLD\" ]; then\n    tc qdisc add dev eth0 root handle 1: htb default 9\nfi\n";
+    assert_eq!(whole(asked), [("PS250", 4), ("PS119", 4)]);
+    let array = "#!/bin/bash\n. ./users.sh\nfor ((i = 2; i <= ${#speed[@]} + 1; i++)); do\n    tc qdisc replace dev eth0 root tbf rate ${speed[$i]}kbit burst 5k latency 20ms\ndone\n";
+    assert_eq!(whole(array), []);
+    assert!(of(array).coverage.environment.is_empty());
+}
+
+/// A divisor, a sum or an element that is nothing because a course was decided for the script is no mistake of its.
+#[test]
+fn what_is_worked_out_from_the_unknown_is_no_mistake() {
+    let text = "#!/bin/bash\nset_rate() {\n    local size=$1 rates=() n\n    ((changed)) || return\n    if ((changed == 2)); then\n        tc -batch - <<< \"$batch\"\n\
+                \x20   elif ((changed == 1)); then\n        tc qdisc change dev eth0 root cake bandwidth \"${rates[n]}Kbit\"\n    fi\n}\n\
+                mtu_of() {\n    local -n into=$2\n    into=$(cat /sys/class/net/$1/mtu)\n    [[ $(tc qdisc show dev $1) =~ atm ]]\n}\n";
+    assert_eq!(whole(text), []);
+    let red = "#!/bin/sh\nsource ./conf\nMIN=$((RATE / SIZE))\ntc qdisc replace dev eth0 root red limit 150000 min $((GAME * 2)) max $((GAME * 6)) avpkt 500 bandwidth ${RATE}kbit burst 2\n";
+    assert_eq!(whole(red), []);
+}
+
 #[test]
 fn what_is_sourced_is_read() {
     let lib = "RATE=4mbit\nmk() {\n    tc qdisc add dev $1 root handle 1: htb default 10\n    tc class add dev $1 parent 1: classid 1:10 htb rate $RATE burst 10\n}\n\

@@ -2,6 +2,7 @@
 
 use crate::facts::{Facts, Step, What};
 use crate::finding::{Found, Level, Rule, Say};
+use crate::written::Written;
 use penstock_lang::tc::Command;
 use penstock_lang::token::Line;
 use penstock_model::Handle;
@@ -59,6 +60,18 @@ fn refused(facts: &Facts, found: &mut Found, at: usize, step: &Step) {
     // What its unknown words were given says nothing.
     if let Some(guessed) = &step.guessed
         && (guessed.whole || at_word.is_none_or(|at| guessed.words.contains(&at)))
+    {
+        return;
+    }
+    // Nor do several numbers together, of which some are worked out from them.
+    if step.guessed.as_ref().is_some_and(|g| g.deep) && step.output.stderr.contains("tc_red_eval") {
+        return;
+    }
+    // Nor does a word that is worked out from them.
+    if step.guessed.as_ref().is_some_and(|g| g.deep)
+        && let Some(at_word) = at_word
+        && let Some(token) = Written::of(facts, step).as_ref().and_then(|w| w.token(at_word))
+        && !token.is_literal()
     {
         return;
     }

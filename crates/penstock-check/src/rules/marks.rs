@@ -510,7 +510,10 @@ fn local_output(facts: &Facts, found: &mut Found) {
                 || w == "-o"
         })
     });
+    // Which device an unknown name is, and how many others there are, nobody knows.
+    let guessed = facts.steps.iter().any(|s| s.guessed.as_ref().is_some_and(|g| !g.words.is_empty()));
     if real != 1
+        || guessed
         || made
         || routes
         || facts.netfilter.travels()

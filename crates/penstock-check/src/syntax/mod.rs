@@ -80,6 +80,8 @@ pub(crate) struct Command {
 pub(crate) enum End {
     /// The script.
     Exit,
+    /// The script, behind the program that the word carries out: `exec`.
+    Exec,
     /// The script, from within a loop that may have no other end.
     ExitOfLoop,
     /// A function, or a turn of a loop.
@@ -174,7 +176,8 @@ impl Syntax {
             // `$TC qdisc add …` may be a call, too: of a function that carries it out.
             let is = |at: &usize| {
                 let of = &self.commands[*at];
-                !of.network || of.words.first().is_some_and(|w| w.contains('$')) && of.gives(words)
+                let calls = |w: &String| w.contains('$') || self.functions.contains_key(w);
+                !of.network || of.words.first().is_some_and(calls) && of.gives(words)
             };
             reached.extend(calls.copied().filter(is));
         }

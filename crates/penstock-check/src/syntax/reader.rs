@@ -52,9 +52,10 @@ pub(crate) fn read(text: &str) -> Syntax {
     let mut out = reader.out;
     let functions = &out.functions;
     out.commands.retain(|c| c.network || c.words.first().is_some_and(|w| functions.contains_key(w)));
-    // What replaces a program under its own name is a call as well.
+    // What replaces a program under its own name is a call as well; by the name of a network program it counts.
     for command in &mut out.commands {
-        command.network &= !command.words.first().is_some_and(|w| functions.contains_key(w));
+        let called = |w: &String| functions.contains_key(w) && !NETWORK.contains(&w.as_str());
+        command.network &= !command.words.first().is_some_and(called);
     }
     for (at, command) in out.commands.iter().enumerate() {
         for line in command.line..=command.last {
@@ -65,7 +66,7 @@ pub(crate) fn read(text: &str) -> Syntax {
                 out.inside.entry(name.clone()).or_default().push(at);
             }
         }
-        if !command.network {
+        if command.words.first().is_some_and(|w| functions.contains_key(w)) {
             out.calls.entry(command.words[0].clone()).or_default().push(at);
         }
     }
@@ -173,6 +174,11 @@ fn positional(word: &str) -> usize {
 fn unset(text: &str) -> BTreeSet<String> {
     let (mut read, mut set) = (BTreeSet::new(), BTreeSet::new());
     for line in text.lines().filter(|l| !l.trim_start().starts_with('#')) {
+        for (at, _) in line.match_indices("$((") {
+            let inner = &line[at + 3..];
+            let end = inner.find("))").unwrap_or(inner.len());
+            read.extend(crate::environment::operands(&inner[..end]).map(|o| o.1));
+        }
         for (at, _) in line.match_indices('$') {
             let rest = line[at + 1..].trim_start_matches('{');
             let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
@@ -189,7 +195,11 @@ fn unset(text: &str) -> BTreeSet<String> {
             };
         }
         for (at, _) in line.match_indices('=') {
-            let begin = line[..at].trim_end_matches('+');
+            let mut begin = line[..at].trim_end_matches(['+', '-', '*', '/', '%', '|', '&', '^']);
+            // Within `(( ))` blanks may stand before `=`.
+            if line[..at].contains("((") || line.trim_start().starts_with("let ") {
+                begin = begin.trim_end();
+            }
             let begin =
                 if begin.ends_with(']') { begin.rfind('[').map_or(begin, |at| &begin[..at]) } else { begin };
             let other = |c: &(usize, char)| !(c.1.is_ascii_alphanumeric() || c.1 == '_');
@@ -436,7 +446,10 @@ impl<'a> Reader<'a> {
         self.defined += 1;
         self.skip_newlines();
         self.out.functions.insert(name.clone(), line);
-        let outer = std::mem::replace(&mut self.frames, vec![Frame::Function(name)]);
+        // A function that an arm defines is there where the arm is taken.
+        let arms = self.frames.iter().filter(|f| matches!(f, Frame::Arm(..))).cloned();
+        let inside = arms.chain([Frame::Function(name)]).collect();
+        let outer = std::mem::replace(&mut self.frames, inside);
         self.command();
         self.frames = outer;
     }
@@ -588,6 +601,7 @@ impl<'a> Reader<'a> {
                 let end = if self.frames.iter().any(turns) { End::ExitOfLoop } else { End::Exit };
                 self.out.ends.push((name.start, name.end, end));
             }
+            "exec" if words.len() > 1 => self.out.ends.push((name.start, name.end, End::Exec)),
             "return" | "break" | "continue" => self.out.ends.push((name.start, name.end, End::Return)),
             "set" => {
                 let ends = |t: &Token| {

@@ -258,6 +258,9 @@ fn given(text: &str, options: &BTreeSet<String>, symbol: &str) -> String {
 fn scalars(text: &str, env: &[(String, String)], symbol: &str) -> String {
     let mut text = text.to_owned();
     for (name, _) in env.iter().filter(|e| e.1 == symbol) {
+        for all in ["[@]}", "[*]}"] {
+            text = text.replace(&format!("${{#{name}{all}"), "1").replace(&format!("${{!{name}{all}"), "0");
+        }
         let begins = format!("${{{name}[");
         let mut from = 0;
         while let Some(at) = text[from..].find(&begins).map(|at| from + at) {

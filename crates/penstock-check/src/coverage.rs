@@ -156,7 +156,9 @@ impl Coverage {
             );
         }
         if self.commands > 0 && !self.environment.is_empty() {
-            let all: Vec<_> = self.environment.iter().collect();
+            // Of several scripts in one file each variable once.
+            let mut all: Vec<_> = self.environment.iter().collect();
+            all.dedup_by(|b, a| a.0 == b.0);
             let list = |one: &dyn Fn(&(String, u32)) -> String, by: &str| {
                 all.iter().map(|e| one(e)).collect::<Vec<_>>().join(by)
             };

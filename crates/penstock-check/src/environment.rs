@@ -210,7 +210,10 @@ impl Reading {
             let line = line + text[..at].matches('\n').count() as u32;
             let of = self.uses.entry(name.to_owned()).or_default();
             match behind {
-                Some(b) if b.starts_with(":?") || b.starts_with('?') => of.required = true,
+                Some(b) if b.starts_with(":?") || b.starts_with('?') => {
+                    of.required = true;
+                    of.needed = of.needed.or(how.needed.map(|_| line));
+                }
                 Some(b) if matches!(b, ":-}" | "-}") => {
                     (of.required, of.tested) = (true, of.tested | how.tested);
                 }
@@ -243,7 +246,9 @@ impl Reading {
 /// Where a text reads a variable: place and length of `NAME` in `$NAME` or `${NAME…}`, in bytes.
 pub(crate) fn reads<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = (usize, usize)> + 'a {
     let of = expansions(text).filter(move |e| e.1 == name);
-    of.map(|(at, name, behind)| (at + 1 + usize::from(behind.is_some()), name.len()))
+    // In arithmetic the name stands alone.
+    let dollar = move |at: usize| usize::from(text[at..].starts_with('$'));
+    of.map(move |(at, name, behind)| (at + dollar(at) + usize::from(behind.is_some()), name.len()))
 }
 
 /// The expansions of variables in a text: place, name, and in braces what stands behind the name, the closing brace with it. What stands between single quotes is none.
@@ -264,7 +269,7 @@ fn expansions(text: &str) -> impl Iterator<Item = (usize, &str, Option<&str>)> {
             b')' if around.last() == Some(&b'(') => _ = around.pop(),
             b'$' if text[at..].starts_with("$((") => {
                 let inner = &text[at + 3..];
-                let end = inner.find("))").unwrap_or(inner.len());
+                let end = expression(inner);
                 out.extend(operands(&inner[..end]).map(|(from, name)| (at + 3 + from, name, None)));
             }
             b'$' => {
@@ -284,15 +289,36 @@ fn expansions(text: &str) -> impl Iterator<Item = (usize, &str, Option<&str>)> {
     out.into_iter()
 }
 
+/// Where an arithmetic expression ends: before the `))` that closes it.
+pub(crate) fn expression(text: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' => depth += 1,
+            b')' if depth == 0 => return at,
+            b')' => depth -= 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
 /// The variables that an arithmetic expression reads by their names alone: `RATE * 9 / 10`.
 pub(crate) fn operands(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    // What a program prints is none of them.
+    let (mut depth, mut inside) = (0_usize, Vec::with_capacity(text.len()));
+    for (at, byte) in text.bytes().enumerate() {
+        depth += usize::from(byte == b'(' && (depth > 0 || text[..at].ends_with('$')));
+        inside.push(depth > 0);
+        depth -= usize::from(byte == b')' && depth > 0);
+    }
     let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let begins = move |(at, c): &(usize, char)| {
         let before = text[..*at].chars().next_back();
         (c.is_ascii_alphabetic() || *c == '_')
             && !before.is_some_and(|b| part(b) || matches!(b, '$' | '{' | '#'))
     };
-    text.char_indices().filter(begins).filter_map(move |(at, _)| {
+    text.char_indices().filter(move |c| !inside[c.0]).filter(begins).filter_map(move |(at, _)| {
         let rest = &text[at..];
         let end = rest.find(|c: char| !part(c)).unwrap_or(rest.len());
         let behind = rest[end..].trim_start();
@@ -420,6 +446,8 @@ mod tests {
             of("DEV=eth0\ntc qdisc add dev $DVE root sfq\ntc $Dev\n").1,
             [("DVE".to_owned(), "DEV".to_owned()), ("Dev".to_owned(), "DEV".to_owned())]
         );
+        let places = |line: &'static str| reads(line, "AB").collect::<Vec<_>>();
+        assert_eq!(places("tc $AB ${AB}x '$AB' $((AB / 2))"), [(4, 2), (9, 2), (23, 2)]);
         // A variable that is made from it is no other name for it.
         assert_eq!(of("DEV=$dev\ntc qdisc add dev $dev root sfq\n"), (vec![("dev".to_owned(), 1)], vec![]));
         assert_eq!(

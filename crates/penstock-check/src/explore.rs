@@ -113,13 +113,15 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
     let missing = |reached: &BTreeSet<usize>| network.difference(reached).count();
     let syntax_error = facts.stopped.is_some()
         || crate::rules::gives_up(&facts.stderr).is_some_and(|l| !l.contains(BY_NOTHING));
-    if missing(&reached) > 0 && !python && !syntax_error {
+    // A call behind the end of the script is not made, though its function may have been called before.
+    let unmade = || !syntax.ends.is_empty() && syntax.calls_with_commands().any(|at| !reached.contains(&at));
+    if (missing(&reached) > 0 || unmade()) && !python && !syntax_error {
         let mut passed = variant.clone();
         let steps = 100_000.max(20 * variant.source.lines.len());
         passed.limits = Limits { steps, commands: 50_000, ..Limits::default() };
         // Past `exit`: a guard that was not met is met.
         if !syntax.ends.is_empty() {
-            passed.script.text = edited(&runnable, neutral(&syntax, &runnable, false));
+            passed.script.text = edited(&runnable, neutral(&syntax, &runnable, symbol, false));
             if passed.script.args.is_empty() && syntax.positional > 0 && !runnable.contains("shift") {
                 passed.script.args = vec![symbol.to_owned(); syntax.positional];
             }
@@ -154,7 +156,7 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
                 break;
             }
             let mut forced = passed.clone();
-            let mut edits = neutral(&syntax, &runnable, plan.returns);
+            let mut edits = neutral(&syntax, &runnable, symbol, plan.returns);
             edits.extend(plan.edits());
             let early = early.filter(|_| is_early && !plan.called.is_empty());
             let calls = plan.calls();
@@ -193,6 +195,11 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
     let mut coverage = Coverage::of(&syntax, &reached, runs, &whole);
     if python {
         coverage = Coverage::of_python(&facts);
+    } else {
+        let hidden: BTreeSet<u32> =
+            std::iter::once(&facts).chain(&others).flat_map(|f| f.hidden.iter().copied()).collect();
+        coverage.commands += hidden.len();
+        coverage.looked_at += hidden.len();
     }
     let programs: BTreeSet<String> = crate::syntax::absent(&runnable).into_iter().map(|p| p.0).collect();
     let given = environment.unknown.iter().filter(|e| !programs.contains(e.0));
@@ -345,7 +352,7 @@ fn highest(text: &str) -> usize {
 type Change = (usize, usize, String);
 
 /// What ends a script does not; with `returns` neither do `return`, `break` and `continue` leave what they stand in.
-fn neutral(syntax: &Syntax, text: &str, returns: bool) -> Vec<Change> {
+fn neutral(syntax: &Syntax, text: &str, symbol: &str, returns: bool) -> Vec<Change> {
     let mut changes: Vec<Change> = Vec::new();
     for &(from, to, end) in &syntax.ends {
         match end {
@@ -359,7 +366,12 @@ fn neutral(syntax: &Syntax, text: &str, returns: bool) -> Vec<Change> {
     for (at, _) in text.match_indices(":?") {
         let name = text[..at].rfind("${").map(|from| &text[from + 2..at]);
         if name.is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')) {
-            changes.push((at, 2, ":-".to_owned()));
+            // What it says is no value.
+            let rest = &text[at + 2..];
+            let words = rest
+                .find(['}', '\n'])
+                .filter(|end| rest[*end..].starts_with('}') && !rest[..*end].contains('$'));
+            changes.push((at, 2 + words.unwrap_or(0), format!(":-{}", words.map_or("", |_| symbol))));
         }
     }
     // A reference to a variable whose name is unknown is a variable of its own.

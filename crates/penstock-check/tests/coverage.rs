@@ -110,6 +110,43 @@ fn what_is_worked_out_from_the_unknown_is_no_mistake() {
     assert_eq!(whole(red), []);
 }
 
+/// Commands that other programs and functions carry out, and those that show only when they are carried out.
+#[test]
+fn commands_are_counted_whoever_carries_them_out() {
+    let counted = |line: &str| {
+        let answer = of(&format!(
+            "#!/bin/bash\nrun() {{ echo \"+ $*\"; \"$@\"; }}\nDO=\nSAVED='tc qdisc show'\n{line}\n"
+        ));
+        assert_eq!(answer.findings, [], "{line}");
+        (answer.coverage.looked_at, answer.coverage.commands)
+    };
+    for line in [
+        "run tc qdisc show dev eth0",
+        "$DO tc qdisc show dev eth0",
+        "ssh root@r1 tc qdisc show dev eth0",
+        "ssh root@r1 'tc qdisc show dev eth0'",
+        "docker exec c1 tc qdisc replace dev eth0 root fq_codel",
+        "nsenter -t 7 -n tc qdisc show",
+        "echo eth0 | xargs -I{} tc qdisc show dev {}",
+        "eval \"$SAVED\"",
+        "sh -c \"$SAVED\"",
+    ] {
+        assert_eq!(counted(line), (1, 1), "{line}");
+    }
+    // What only speaks of a program is none.
+    for line in ["need tc ip", "run echo tc qdisc", "command -v tc", "docker pull tc"] {
+        assert_eq!(counted(line), (0, 0), "{line}");
+    }
+}
+
+/// What a call behind the end of the script would have given, though its function was called before.
+#[test]
+fn calls_behind_the_end_are_made() {
+    let text = "#!/bin/sh\nclass() {\n    tc class add dev eth0 parent $1 classid $2 htb rate $3 ceil $4 || exit 1\n}\ntc qdisc del dev eth0 root\n\
+                tc qdisc add dev eth0 root handle 1: htb default 10\nclass 1: 1:10 5mbit 5mbit\nclass 1: 1:11 5Mbits 9mbit\nclass 1: 1:12 9mbit 5mbit\n";
+    assert_eq!(whole(text), [("PS001", 8), ("PS103", 9)]);
+}
+
 #[test]
 fn what_is_sourced_is_read() {
     let lib = "RATE=4mbit\nmk() {\n    tc qdisc add dev $1 root handle 1: htb default 10\n    tc class add dev $1 parent 1: classid 1:10 htb rate $RATE burst 10\n}\n\

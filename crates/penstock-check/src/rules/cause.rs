@@ -107,6 +107,7 @@ pub fn unset(facts: &Facts, step: &Step) -> Option<String> {
             };
             line.contains(&format!("{name}="))
                 || line.contains(&format!("{name}+="))
+                || line.contains(&format!("${{{name}:="))
                 || words.iter().any(command) && words.contains(&name)
                 || words.iter().any(|w| matches!(*w, "source" | "eval"))
                 || line.trim_start().starts_with(". ")

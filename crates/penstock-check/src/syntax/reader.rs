@@ -22,6 +22,11 @@ pub(crate) const NETWORK: [&str; 14] = [
     "ipchains",
 ];
 
+/// Whether a program's commands are counted.
+pub(crate) fn is_network(program: &str) -> bool {
+    NETWORK.contains(&program)
+}
+
 /// Words that stand before a command, which they carry out.
 const BEFORE: [&str; 14] = [
     "sudo", "command", "exec", "env", "time", "nice", "ionice", "nohup", "builtin", "!", "busybox", "setsid",
@@ -33,6 +38,58 @@ const SPEAK: [&str; 24] = [
     "echo", "printf", "logger", "which", "type", "hash", "man", "pkill", "killall", "pgrep", "pidof", "grep",
     "apt-get", "apt", "yum", "dnf", "opkg", "modprobe", "for", "test", "[", "cat", "local", "help",
 ];
+
+/// Programs that carry out what stands behind them, in other places or with other words.
+const CARRIES: [&str; 17] = [
+    "nsenter",
+    "docker",
+    "docker-compose",
+    "podman",
+    "nerdctl",
+    "kubectl",
+    "lxc",
+    "lxc-attach",
+    "incus",
+    "ssh",
+    "xargs",
+    "chroot",
+    "unshare",
+    "flock",
+    "stdbuf",
+    "systemd-run",
+    "eval",
+];
+
+/// Whether a network program that is a word of another's command has a command behind it, and is not only named (`need tc ip`).
+fn has_command(words: &[String]) -> bool {
+    let next = words.get(1).map_or("", |w| w.trim_matches('"'));
+    next.starts_with('-')
+        || next.starts_with('$') && words.len() > 2
+        || matches!(
+            next,
+            "qdisc"
+                | "class"
+                | "filter"
+                | "chain"
+                | "action"
+                | "actions"
+                | "link"
+                | "addr"
+                | "address"
+                | "route"
+                | "rule"
+                | "netns"
+                | "neigh"
+                | "tunnel"
+                | "add"
+                | "l"
+                | "a"
+                | "r"
+                | "list"
+                | "flush"
+                | "delete"
+        )
+}
 
 /// How deep things may stand within each other.
 const DEEP: usize = 60;
@@ -176,7 +233,7 @@ fn unset(text: &str) -> BTreeSet<String> {
     for line in text.lines().filter(|l| !l.trim_start().starts_with('#')) {
         for (at, _) in line.match_indices("$((") {
             let inner = &line[at + 3..];
-            let end = inner.find("))").unwrap_or(inner.len());
+            let end = crate::environment::expression(inner);
             read.extend(crate::environment::operands(&inner[..end]).map(|o| o.1));
         }
         for (at, _) in line.match_indices('$') {
@@ -655,6 +712,14 @@ impl<'a> Reader<'a> {
             || first == "command" && words.get(1).is_some_and(|w| w.starts_with('-'))
         {
             return None;
+        }
+        let carries = CARRIES.contains(&first.rsplit('/').next().unwrap_or(first))
+            || first.trim_start_matches('"').starts_with('$')
+            || self.out.functions.contains_key(first);
+        if carries {
+            let at = 1 + words[1..].iter().position(|w| is(w))?;
+            let spoken = words[1..at].iter().any(|w| SPEAK.contains(&w.as_str()));
+            return (has_command(&words[at..]) && !spoken).then_some(at);
         }
         if BEFORE.contains(&first.as_str()) {
             let at = 1 + words[1..].iter().position(|w| is(w))?;

@@ -103,7 +103,7 @@ impl Reading {
         for at in 0..=all.len() {
             if at == all.len() || ends(&all[at]) {
                 reading.command(text, &all[from..at]);
-                if !chains(at) && !(from > 0 && chains(from - 1)) {
+                if !(chains(at) || from > 0 && chains(from - 1)) {
                     reading.answer(text, &all[from..at]);
                 }
                 from = at + 1;
@@ -214,7 +214,7 @@ impl Reading {
                     of.required = true;
                     of.needed = of.needed.or(how.needed.map(|_| line));
                 }
-                Some(b) if matches!(b, ":-}" | "-}") => {
+                Some(":-}" | "-}") => {
                     (of.required, of.tested) = (true, of.tested | how.tested);
                 }
                 Some(b) if [":-", ":+", ":=", "-", "+", "="].iter().any(|o| b.starts_with(o)) => {
@@ -414,7 +414,9 @@ mod tests {
     use super::*;
     use crate::syntax::Syntax;
 
-    fn of(text: &str) -> (Vec<(String, u32)>, Vec<(String, String)>) {
+    type Names = (Vec<(String, u32)>, Vec<(String, String)>);
+
+    fn of(text: &str) -> Names {
         let all = Environment::of(text, &Syntax::of(text).unset);
         let unknown = all.unknown.into_iter().collect();
         (unknown, all.misspelt.into_iter().collect())

@@ -131,7 +131,7 @@ fn by_tc(step: &Step) -> bool {
 
 fn tc_refuses(facts: &Facts, found: &mut Found) {
     for (at, step) in failing(facts).filter(|s| s.1.program() == "tc" && by_tc(s.1)) {
-        if super::removed::replacement(facts, step).is_none() && !never_added(facts, at) {
+        if super::removed::replacement(facts, step).is_none() && !super::words::never_added(facts, at) {
             refused(facts, found, at, step);
         }
     }
@@ -221,7 +221,7 @@ fn kernel_refuses(facts: &Facts, found: &mut Found) {
             && !elsewhere
             && !lent
             && !follows(&never, at, step)
-            && !never_added(facts, at)
+            && !super::words::never_added(facts, at)
         {
             refused(facts, found, at, step);
         }
@@ -384,7 +384,7 @@ fn ip_refuses(facts: &Facts, found: &mut Found) {
             found.at(at, word, Say::new(said, why, instead));
             continue;
         }
-        if let Some((word, meant)) = misspelt(step) {
+        if let Some((word, meant)) = super::words::misspelt(step) {
             let said = step.output.stderr.lines().next().unwrap_or("refused");
             let reason = format!("`{word}` is no word of ip here; did you mean `{meant}`?");
             found.at(at, word, Say::new(said, reason, step.with_word(word, meant)));
@@ -406,7 +406,7 @@ fn ip_refuses(facts: &Facts, found: &mut Found) {
         let missing = !takes_away
             && stderr.contains("Cannot find device")
             && !facts.source.is_hushed(step.line)
-            && !never_added(facts, at);
+            && !super::words::never_added(facts, at);
         if missing || by_ip(step) {
             refused(facts, found, at, step);
         }
@@ -423,98 +423,6 @@ fn ip_refuses(facts: &Facts, found: &mut Found) {
             refused(facts, found, at, step);
         }
     }
-}
-
-/// Whether a command is refused for want of a device that a command before it was to make, and that one's words were refused: its cause is said there.
-fn never_added(facts: &Facts, at: usize) -> bool {
-    let said = facts.steps[at].output.stderr.lines().find_map(|l| l.split_once("Cannot find device \""));
-    let Some(dev) = said.and_then(|s| s.1.split('"').next()) else { return false };
-    let adds =
-        |s: &Step| s.program() == "ip" && !s.ok() && s.has("add") && s.has(dev) && misspelt(s).is_some();
-    facts.steps[..at].iter().any(adds)
-}
-
-/// What ip works on, what is done to it, words of devices and tunnels, and kinds of devices: words that all its versions know.
-const OBJECTS: [&str; 10] =
-    ["link", "addr", "address", "route", "rule", "neigh", "netns", "tunnel", "maddress", "monitor"];
-const OPTIONS: [&str; 26] = [
-    "dev",
-    "name",
-    "type",
-    "link",
-    "mtu",
-    "master",
-    "nomaster",
-    "txqueuelen",
-    "address",
-    "lladdr",
-    "metric",
-    "via",
-    "table",
-    "peer",
-    "local",
-    "remote",
-    "mode",
-    "ttl",
-    "id",
-    "down",
-    "numtxqueues",
-    "scope",
-    "broadcast",
-    "label",
-    "default",
-    "parent",
-];
-const KINDS: [&str; 20] = [
-    "dummy",
-    "ifb",
-    "veth",
-    "vlan",
-    "bridge",
-    "bond",
-    "macvlan",
-    "macvtap",
-    "ipvlan",
-    "vxlan",
-    "gretap",
-    "ip6gre",
-    "ipip",
-    "ip6tnl",
-    "wireguard",
-    "geneve",
-    "team",
-    "vrf",
-    "gre",
-    "sit",
-];
-
-/// A word that ip refuses, and the one that it is a slip away from.
-fn misspelt(step: &Step) -> Option<(&str, &'static str)> {
-    let said = step.output.stderr.lines().next()?;
-    let near = |word: &str, known: &'static [&'static str]| {
-        let one = |k: &&&str| strsim::damerau_levenshtein(k, word) == 1;
-        known.iter().find(one).copied().filter(|_| word.len() > 2 && !known.contains(&word))
-    };
-    if said.starts_with("Object \"") {
-        let word = said.split('"').nth(1)?;
-        return Some((word, near(word, &OBJECTS)?));
-    }
-    if said.contains("Unknown device type") {
-        let word = step.value(&["type"])?;
-        return Some((step.words.iter().find(|w| *w == word)?, near(word, &KINDS)?));
-    }
-    let words = said.contains("\" is a garbage.")
-        || said.contains(": unknown command \"")
-        || said.starts_with("Error: duplicate \"");
-    // A name may be anything.
-    let is_name = |at: usize| {
-        matches!(step.words[at - 1].as_str(), "dev" | "name" | "link" | "master" | "add" | "set" | "netns")
-    };
-    let first = |at: &usize| {
-        !is_name(*at) || step.words.get(at + 1).is_some_and(|w| said.contains(&format!("\"{w}\"")))
-    };
-    let of = |at: usize| Some((step.words[at].as_str(), near(&step.words[at], &OPTIONS)?));
-    if words { (3..step.words.len()).filter(first).find_map(of) } else { None }
 }
 
 /// Whether ip refuses the words for themselves, whatever the machine has and however new its iproute2 is: values that none takes, and words

@@ -39,6 +39,7 @@ mod timed;
 mod typed;
 mod u32;
 mod units;
+mod words;
 
 use crate::finding::Rule;
 pub(crate) use errors::gives_up;

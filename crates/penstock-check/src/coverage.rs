@@ -20,6 +20,8 @@ pub struct Coverage {
     pub unknown: BTreeSet<(String, u32)>,
     /// What of network programs is not simulated, with the lines of the commands: taken to end well.
     pub parts: BTreeSet<(String, u32)>,
+    /// Variables that the script needs and nobody in it sets, with the first line that reads each: their values are unknown.
+    pub environment: BTreeSet<(String, u32)>,
     /// How often the script was run.
     pub runs: usize,
     /// Files that the script sources and that were read: how many of the commands stand in each, and how many of those were looked at.
@@ -153,6 +155,20 @@ impl Coverage {
                 self.files.iter().map(one).collect::<Vec<_>>().join(", ")
             );
         }
+        if self.commands > 0 && !self.environment.is_empty() {
+            // Of several scripts in one file each variable once.
+            let mut all: Vec<_> = self.environment.iter().collect();
+            all.dedup_by(|b, a| a.0 == b.0);
+            let list = |one: &dyn Fn(&(String, u32)) -> String, by: &str| {
+                all.iter().map(|e| one(e)).collect::<Vec<_>>().join(by)
+            };
+            let (comes, them) = if all.len() == 1 { ("comes", "it") } else { ("come", "them") };
+            out += &format!(
+                "  {} {comes} from the environment: give {them} with {}\n",
+                list(&|(name, line)| format!("`${name}` (line {line})"), ", "),
+                list(&|(name, _)| format!("--env {name}=…"), " ")
+            );
+        }
         if !self.is_whole() && self.runs >= crate::explore::RUNS {
             out += &format!("  the script was run {} times, which is the most\n", self.runs);
         }
@@ -190,6 +206,7 @@ impl Coverage {
             "sourced": self.files.iter().map(file).collect::<Vec<_>>(),
             "commands": self.commands, "looked_at": self.looked_at, "runs": self.runs,
             "not_reached": self.missed.iter().map(missed).collect::<Vec<_>>(),
+            "environment": self.environment.iter().map(|(name, line)| json!({ "name": name, "line": line })).collect::<Vec<_>>(),
             "not_simulated": self.unknown.iter().chain(&self.parts).map(unknown).collect::<Vec<_>>(),
         })
     }

@@ -4,6 +4,7 @@
 //! into loops over nothing, behind `&&` and `||`, into functions that nobody calls. Each such run is the text with that decided; lines stay where they are.
 
 use crate::coverage::Coverage;
+use crate::environment::Environment;
 use crate::facts::Facts;
 use crate::source::{Form, Source};
 use crate::sourced::{Sourced, Whole};
@@ -37,6 +38,8 @@ pub(crate) struct Variant<'a> {
     pub whole: &'a Whole,
     pub syntax: Option<&'a Syntax>,
     pub limits: Limits,
+    /// Names that it reads and that are nearly those of variables that it sets.
+    pub misspelt: &'a BTreeMap<String, String>,
 }
 
 /// Runs a script, with those of the files that it sources, as often as is needed.
@@ -52,9 +55,28 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
     };
     let syntax = if python { Syntax::default() } else { Syntax::of(&runnable) };
     let mut env = script.env.clone();
+    let mut environment = Environment::default();
     if whole.lacks {
         env.extend(unset(&syntax, script, symbol));
+    } else if !python {
+        environment = Environment::of(&runnable, &syntax.unset);
+        environment.without(|name| script.env.iter().any(|e| e.0 == name));
+        env.extend(environment.unknown.keys().map(|name| (name.clone(), symbol.to_owned())));
     }
+    // What a program prints is not nothing where the script does not ask whether it is.
+    let (runnable, syntax) = if python {
+        (runnable, syntax)
+    } else {
+        let answers = if whole.lacks {
+            Environment::of(&runnable, &syntax.unset).answers
+        } else {
+            environment.answers.clone()
+        };
+        let answered = |(at, name): &(usize, String)| (*at, 0, format!(";{name}=${{{name}:-{symbol}}}"));
+        let text = scalars(&edited(&runnable, answers.iter().map(answered).collect()), &env, symbol);
+        let syntax = if text == runnable { syntax } else { Syntax::of(&text) };
+        (text, syntax)
+    };
     if !python {
         let given = |name: &String| script.env.iter().any(|e| e.0 == *name);
         let programs = crate::syntax::absent(&runnable).into_iter().filter(|n| !given(&n.0));
@@ -72,9 +94,18 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
         env,
         ..script.clone()
     };
-    let variant =
-        Variant { script: first, source, whole: &whole, syntax: Some(&syntax), limits: script_limits() };
+    let variant = Variant {
+        script: first,
+        source,
+        whole: &whole,
+        syntax: Some(&syntax),
+        limits: script_limits(),
+        misspelt: &environment.misspelt,
+    };
     let mut facts = watch::run(&variant, settings);
+    if whole.lacks || !environment.unknown.is_empty() {
+        facts = without_division(facts);
+    }
     let mut reached = facts.reached.clone();
     let mut others: Vec<Facts> = Vec::new();
     let mut runs = 1;
@@ -82,19 +113,22 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
     let missing = |reached: &BTreeSet<usize>| network.difference(reached).count();
     let syntax_error = facts.stopped.is_some()
         || crate::rules::gives_up(&facts.stderr).is_some_and(|l| !l.contains(BY_NOTHING));
-    if missing(&reached) > 0 && !python && !syntax_error {
+    // A call behind the end of the script is not made, though its function may have been called before.
+    let unmade = || !syntax.ends.is_empty() && syntax.calls_with_commands().any(|at| !reached.contains(&at));
+    if (missing(&reached) > 0 || unmade()) && !python && !syntax_error {
         let mut passed = variant.clone();
         let steps = 100_000.max(20 * variant.source.lines.len());
         passed.limits = Limits { steps, commands: 50_000, ..Limits::default() };
         // Past `exit`: a guard that was not met is met.
         if !syntax.ends.is_empty() {
-            passed.script.text = edited(&runnable, neutral(&syntax, &runnable, false));
+            passed.script.text = edited(&runnable, neutral(&syntax, &runnable, symbol, false));
             if passed.script.args.is_empty() && syntax.positional > 0 && !runnable.contains("shift") {
                 passed.script.args = vec![symbol.to_owned(); syntax.positional];
             }
             let there = watch::run(&passed, settings);
             runs += 1;
             let more = there.reached.difference(&reached).next().is_some();
+            let there = without_division(there);
             if more && there.stopped.is_none() {
                 let behind = there.reached.is_superset(&facts.reached);
                 reached.extend(&there.reached);
@@ -113,7 +147,8 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
             plan.backwards = runs % 2 == 1;
             plan.words = 6.max(highest(&runnable));
             for &at in network.difference(&reached) {
-                if tries.get(&at).is_none_or(|n| *n < 3) && plan.wants(at, &natural) {
+                let most = if runs > 3 { 5 } else { 3 };
+                if tries.get(&at).is_none_or(|n| *n < most) && plan.wants(at, &natural) {
                     *tries.entry(at).or_default() += 1;
                 }
             }
@@ -121,7 +156,7 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
                 break;
             }
             let mut forced = passed.clone();
-            let mut edits = neutral(&syntax, &runnable, plan.returns);
+            let mut edits = neutral(&syntax, &runnable, symbol, plan.returns);
             edits.extend(plan.edits());
             let early = early.filter(|_| is_early && !plan.called.is_empty());
             let calls = plan.calls();
@@ -134,8 +169,10 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
             }
             if !plan.called.is_empty() {
                 let known: BTreeSet<String> = forced.script.env.iter().map(|e| e.0.clone()).collect();
-                let unset = unset(&syntax, script, symbol);
-                forced.script.env.extend(unset.into_iter().filter(|e| !known.contains(&e.0)));
+                let unset = unset(&syntax, script, symbol).into_iter();
+                let unset =
+                    unset.filter(|e| !known.contains(&e.0) && !environment.misspelt.contains_key(&e.0));
+                forced.script.env.extend(unset);
             }
             let mut there = watch::run(&forced, settings);
             runs += 1;
@@ -145,10 +182,7 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
                 there.planned = line;
                 there.spaces.iter_mut().for_each(|s| s.planned = line);
             }
-            // The divisor is an argument that is unknown here: that is not the script's mistake.
-            there.stopped = there.stopped.filter(|why| !why.contains(BY_NOTHING));
-            there.stderr =
-                there.stderr.lines().filter(|l| !l.contains(BY_NOTHING)).map(|l| format!("{l}\n")).collect();
+            let mut there = without_division(there);
             there.library = facts.reached.is_empty();
             let more = there.reached.difference(&reached).next().is_some();
             reached.extend(&there.reached);
@@ -161,7 +195,15 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
     let mut coverage = Coverage::of(&syntax, &reached, runs, &whole);
     if python {
         coverage = Coverage::of_python(&facts);
+    } else {
+        let hidden: BTreeSet<u32> =
+            std::iter::once(&facts).chain(&others).flat_map(|f| f.hidden.iter().copied()).collect();
+        coverage.commands += hidden.len();
+        coverage.looked_at += hidden.len();
     }
+    let programs: BTreeSet<String> = crate::syntax::absent(&runnable).into_iter().map(|p| p.0).collect();
+    let given = environment.unknown.iter().filter(|e| !programs.contains(e.0));
+    coverage.environment.extend(given.map(|(name, line)| (name.clone(), whole.place(*line).1)));
     // What stands in a sourced file is told with that file's name.
     let named = |name: &String, line: u32| match whole.place(line) {
         (Some(file), line) => (format!("{name} in {file}"), line),
@@ -217,6 +259,35 @@ fn given(text: &str, options: &BTreeSet<String>, symbol: &str) -> String {
         }
     };
     text.lines().map(one).collect()
+}
+
+/// Elements of arrays that are unknown as a whole are so each by itself: `${RATE[$i]}`.
+fn scalars(text: &str, env: &[(String, String)], symbol: &str) -> String {
+    let mut text = text.to_owned();
+    for (name, _) in env.iter().filter(|e| e.1 == symbol) {
+        for all in ["[@]}", "[*]}"] {
+            text = text.replace(&format!("${{#{name}{all}"), "1").replace(&format!("${{!{name}{all}"), "0");
+        }
+        let begins = format!("${{{name}[");
+        let mut from = 0;
+        while let Some(at) = text[from..].find(&begins).map(|at| from + at) {
+            let open = at + begins.len();
+            let Some(close) = text[open..].find("]}").map(|c| open + c) else { break };
+            if !text[open..close].contains(['\n', '"']) {
+                text.replace_range(open - 1..close + 1, "");
+            }
+            from = at + begins.len() - 1;
+        }
+    }
+    text
+}
+
+/// A divisor that is unknown, or that was decided, is not the script's mistake.
+fn without_division(mut facts: Facts) -> Facts {
+    facts.stopped = facts.stopped.filter(|why| !why.contains(BY_NOTHING));
+    facts.stderr =
+        facts.stderr.lines().filter(|l| !l.contains(BY_NOTHING)).map(|l| format!("{l}\n")).collect();
+    facts
 }
 
 /// Variables that nobody sets, unknown.
@@ -281,11 +352,12 @@ fn highest(text: &str) -> usize {
 type Change = (usize, usize, String);
 
 /// What ends a script does not; with `returns` neither do `return`, `break` and `continue` leave what they stand in.
-fn neutral(syntax: &Syntax, text: &str, returns: bool) -> Vec<Change> {
+fn neutral(syntax: &Syntax, text: &str, symbol: &str, returns: bool) -> Vec<Change> {
     let mut changes: Vec<Change> = Vec::new();
     for &(from, to, end) in &syntax.ends {
         match end {
             End::ExitOfLoop => changes.push((from, to - from, "break;:".to_owned())),
+            End::Exec => changes.push((from, to - from, String::new())),
             End::Return if !returns => {}
             _ => changes.push((from, to - from, ":".to_owned())),
         }
@@ -294,8 +366,17 @@ fn neutral(syntax: &Syntax, text: &str, returns: bool) -> Vec<Change> {
     for (at, _) in text.match_indices(":?") {
         let name = text[..at].rfind("${").map(|from| &text[from + 2..at]);
         if name.is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')) {
-            changes.push((at, 2, ":-".to_owned()));
+            // What it says is no value.
+            let rest = &text[at + 2..];
+            let words = rest
+                .find(['}', '\n'])
+                .filter(|end| rest[*end..].starts_with('}') && !rest[..*end].contains('$'));
+            changes.push((at, 2 + words.unwrap_or(0), format!(":-{}", words.map_or("", |_| symbol))));
         }
+    }
+    // A reference to a variable whose name is unknown is a variable of its own.
+    for (at, word) in ["local -n ", "declare -n ", "typeset -n "].iter().flat_map(|w| text.match_indices(w)) {
+        changes.push((at + word.len() - 3, 2, String::new()));
     }
     changes
 }

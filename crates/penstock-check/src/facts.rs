@@ -295,6 +295,12 @@ impl Device {
 pub struct Facts {
     /// The script's name.
     pub name: String,
+    /// Names of variables that it reads and never sets, and that are nearly those of variables that it sets: the names that are meant.
+    pub misspelt: BTreeMap<String, String>,
+    /// Lines with network commands that are no such commands as they are written (`eval "$X"`, `xargs tc`).
+    pub hidden: BTreeSet<u32>,
+    /// Names of variables that its environment has, with values that are known or not.
+    pub given: BTreeSet<String>,
     /// Its text.
     pub source: Source,
     /// The kernel it ran on.

@@ -52,7 +52,9 @@ pub(crate) fn scripts(name: &str, text: &str) -> Option<Vec<String>> {
         Kind::Unit => unit(&lines),
         Kind::Docker => vec![docker(&lines)],
         Kind::Yaml => {
-            let lines: Vec<String> = lines.iter().map(|l| without_templates(l)).collect();
+            let compose = lines.iter().any(|l| l.trim_end() == "services:");
+            let one = |l: &&str| if compose { dollars(&without_templates(l)) } else { without_templates(l) };
+            let lines: Vec<String> = lines.iter().map(one).collect();
             vec![yaml(&lines.iter().map(String::as_str).collect::<Vec<_>>())]
         }
         Kind::Markdown => markdown(&lines),
@@ -60,6 +62,18 @@ pub(crate) fn scripts(name: &str, text: &str) -> Option<Vec<String>> {
         Kind::Nft => vec![nft(&lines)],
         Kind::More(more) => embedded::scripts(more, &lines),
     })
+}
+
+/// `$$` of a compose file is `$` of the shell. What stands behind a blank or a quote keeps its place.
+fn dollars(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some(at) = rest.find("$$") {
+        out += &rest[..at];
+        out += if out.ends_with([' ', '"', '\'']) { " $" } else { "$" };
+        rest = &rest[at + 2..];
+    }
+    out + rest
 }
 
 /// Commands that a file speaks of and that stand where nothing of it is read: a language, a key of YAML, a prefix that is not known.
@@ -110,6 +124,20 @@ fn unit(lines: &[&str]) -> Vec<String> {
         let mut out = Vec::new();
         let mut goes_on = false;
         for line in lines {
+            if line.trim() == "[Service]" && lines.iter().any(|l| l.trim_start().starts_with("Environment="))
+            {
+                // What is set is set for what a shell carries out as well.
+                out.push("set -a".to_owned());
+                continue;
+            }
+            let variables = line.trim_start().strip_prefix("Environment=").filter(|_| !goes_on);
+            if let Some(variables) = variables.map(|v| v.replace('"', " ")) {
+                let all_set =
+                    variables.split_whitespace().all(|w| w.contains('=') && !w.contains(['$', '`', '%']));
+                let place = line.chars().count() - variables.chars().count();
+                out.push(if all_set { format!("{}{variables}", " ".repeat(place)) } else { String::new() });
+                continue;
+            }
             let taken = match line.split_once('=') {
                 _ if goes_on => Some(0),
                 Some((key, value)) if wanted(key.trim()) => {
@@ -169,6 +197,14 @@ fn docker(lines: &[&str]) -> String {
         let word = trimmed.split_whitespace().next().unwrap_or("").to_uppercase();
         let taken = match word.as_str() {
             _ if goes_on => Some(0),
+            "FROM" if lines.iter().any(|l| l.starts_with("ENV ") || l.starts_with("ARG ")) => {
+                // What is set is set for what a shell carries out as well.
+                out.push("set -a".to_owned());
+                continue;
+            }
+            "ENV" | "ARG" if trimmed.split_whitespace().nth(1).is_some_and(|w| w.contains('=')) => {
+                Some(line[..line.len() - trimmed.len() + word.len()].chars().count())
+            }
             "RUN" | "CMD" | "ENTRYPOINT" => {
                 let mut at = line.len() - trimmed.len() + word.len();
                 // `RUN --mount=… command`

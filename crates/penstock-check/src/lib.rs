@@ -20,6 +20,7 @@ mod config;
 mod coverage;
 mod elsewhere;
 mod embedded;
+mod environment;
 pub mod explain;
 mod explore;
 mod facts;
@@ -115,6 +116,7 @@ pub fn examine_with(script: &Script, beside: &[Sourced], settings: &Settings) ->
         whole.missed.extend(of.missed);
         whole.unknown.extend(of.unknown);
         whole.parts.extend(of.parts);
+        whole.environment.extend(of.environment);
         whole.files.extend(of.files);
     }
     all.coverage.commands += unread.len();
@@ -310,9 +312,9 @@ fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
     });
     let everywhere = facts.source.allowed_everywhere();
     // What is said of one command by itself holds where others are not known.
-    const ALONE: [&str; 21] = [
-        "PS001", "PS005", "PS006", "PS007", "PS112", "PS114", "PS115", "PS121", "PS146", "PS147", "PS162",
-        "PS183", "PS185", "PS190", "PS192", "PS194", "PS196", "PS197", "PS234", "PS255", "PS263",
+    const ALONE: [&str; 22] = [
+        "PS001", "PS005", "PS006", "PS007", "PS015", "PS112", "PS114", "PS115", "PS121", "PS146", "PS147",
+        "PS162", "PS183", "PS185", "PS190", "PS192", "PS194", "PS196", "PS197", "PS234", "PS255", "PS263",
     ];
     // Of a command with unknown words only what its known words say is said.
     let guessed: BTreeSet<(&str, u32)> = facts
@@ -359,7 +361,8 @@ fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
                     && s.line == f.begins
                     && s.file == f.file
                     && !s.ok()
-                    && written::Written::of(facts, s).is_some_and(|w| w.is_loose(unknown))
+                    && written::Written::of(facts, s)
+                        .is_some_and(|w| w.is_loose(unknown) || facts.forced && w.is_hollow(&s.words))
             })
     };
     let allowed = |f: &Finding| {
@@ -368,7 +371,7 @@ fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
             || dead.contains(&(f.file.as_str(), f.begins)) && f.code > "PS006" && !ALONE.contains(&f.code)
             || (facts.partial || facts.forced && f.code >= "PS190") && !ALONE.contains(&f.code)
             || guessed.contains(&(f.file.as_str(), f.begins))
-                && !["PS001", "PS003", "PS004", "PS005", "PS007", "PS255"].contains(&f.code)
+                && !["PS001", "PS003", "PS004", "PS005", "PS007", "PS015", "PS255"].contains(&f.code)
             || comments && everywhere.contains(f.code)
             || comments
                 && f.file == facts.name
@@ -385,9 +388,15 @@ fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
     let classified = all.iter().any(|f| f.code == "PS219");
     let misspelled: BTreeSet<(String, u32)> =
         all.iter().filter(|f| f.code == "PS238").map(|f| (f.file.clone(), f.begins)).collect();
+    let refused: BTreeSet<(String, u32)> = all
+        .iter()
+        .filter(|f| ("PS001".."PS005").contains(&f.code) || f.code == "PS013")
+        .map(|f| (f.file.clone(), f.begins))
+        .collect();
     let doubled = |f: &Finding| {
-        matches!(f.code, "PS001" | "PS002" | "PS004" | "PS241")
-            && misspelled.contains(&(f.file.clone(), f.begins))
+        f.code == "PS015" && refused.contains(&(f.file.clone(), f.begins))
+            || matches!(f.code, "PS001" | "PS002" | "PS004" | "PS241")
+                && misspelled.contains(&(f.file.clone(), f.begins))
             || f.code == "PS182" && (classified || explained.contains(&(f.file.clone(), f.begins)))
     };
     all.into_iter().filter(|f| !doubled(f)).collect()

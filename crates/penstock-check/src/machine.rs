@@ -63,7 +63,7 @@ pub(crate) struct Watched<'a> {
 impl Machine for Watched<'_> {
     fn command(&mut self, words: &[String], files: &mut dyn Files) -> Output {
         self.pending.borrow_mut().clear();
-        let settled = self.settle(words);
+        let settled = self.settle(words, files);
         let words = settled.as_deref().unwrap_or(words);
         match elsewhere(words) {
             Some(there) => self.there(words, &there, files),
@@ -79,11 +79,22 @@ impl Machine for Watched<'_> {
 
 impl Watched<'_> {
     /// The words with something for each that is unknown; `None` where none is.
-    fn settle(&mut self, words: &[String]) -> Option<Vec<String>> {
+    fn settle(&mut self, words: &[String], files: &mut dyn Files) -> Option<Vec<String>> {
         self.guessed = None;
         let symbol = self.unknown.as_deref()?;
         let named = self.asks_device.then(|| with_device(words, symbol)).flatten();
-        let (words, guessed) = settled(named.as_deref().unwrap_or(words), symbol, &self.dev)?;
+        let given = named.as_deref().unwrap_or(words);
+        let (words, guessed) = settled(given, symbol, &self.dev)?;
+        // Options that a variable may hold (`cake $OPTIONS`) are left out where the rest is a command.
+        if !guessed.options.is_empty() && self.parse(&Line::of_words(&words), files).is_err() {
+            let kept: Vec<usize> = (0..words.len()).filter(|at| !guessed.options.contains(at)).collect();
+            let shorter: Vec<String> = kept.iter().map(|&at| words[at].clone()).collect();
+            if self.parse(&Line::of_words(&shorter), files).is_ok() {
+                let places = (0..kept.len()).filter(|&at| guessed.words.contains(&kept[at])).collect();
+                self.guessed = Some(Guessed { words: places, options: BTreeSet::new(), ..guessed });
+                return Some(shorter);
+            }
+        }
         self.guessed = Some(guessed);
         Some(words)
     }
@@ -395,7 +406,7 @@ impl Watched<'_> {
             };
             let mut inner = vec!["tc".to_owned()];
             inner.extend(line.words.iter().map(|w| w.text.clone()));
-            if let Some(words) = self.settle(&inner) {
+            if let Some(words) = self.settle(&inner, files) {
                 inner = words;
             }
             self.lend(&inner);
@@ -642,7 +653,10 @@ fn with_device(words: &[String], symbol: &str) -> Option<Vec<String>> {
     let mut out = words.to_vec();
     match words.get(at).map(String::as_str) {
         Some("") => symbol.clone_into(&mut out[at]),
-        Some("root" | "parent" | "handle" | "ingress" | "egress" | "clsact") if words[0].ends_with("tc") => {
+        Some(
+            "root" | "parent" | "handle" | "ingress" | "egress" | "clsact" | "classid" | "protocol" | "prio"
+            | "pref",
+        ) if words[0].ends_with("tc") => {
             out.insert(at, symbol.to_owned());
         }
         _ => return None,

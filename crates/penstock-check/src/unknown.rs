@@ -29,6 +29,8 @@ pub struct Guessed {
     pub deep: bool,
     /// Whether what the command does at all is unknown: its kind, its verb.
     pub whole: bool,
+    /// The places of words that may be options or nothing: `cake $OPTIONS`.
+    pub options: BTreeSet<usize>,
 }
 
 /// Whether the symbol stands in a word, and no digit beside it.
@@ -53,8 +55,12 @@ pub(crate) fn settled(words: &[String], symbol: &str, dev: &str) -> Option<(Vec<
         return None;
     }
     let mut out = words.to_vec();
-    let mut guessed =
-        Guessed { words: second.into_iter().collect(), deep: second.is_some(), whole: second.is_some() };
+    let mut guessed = Guessed {
+        words: second.into_iter().collect(),
+        deep: second.is_some(),
+        whole: second.is_some(),
+        options: BTreeSet::new(),
+    };
     let six = words[0].contains("ip6") || words.iter().any(|w| w == "ip6" || w == "-6" || w == "ipv6");
     let tc = words[0].rsplit('/').next() == Some("tc");
     let filter = words.iter().any(|w| w == "filter");
@@ -107,6 +113,9 @@ pub(crate) fn settled(words: &[String], symbol: &str, dev: &str) -> Option<(Vec<
             _ => {
                 // A verb, a kind, a word of a kind's own: nothing can be said of the command.
                 guessed.whole |= tc && !words[at - 1.min(at)].starts_with('-');
+                if tc && at > 4 {
+                    guessed.options.insert(at);
+                }
                 if at == 2 && tc { Some("add") } else { None }
             }
         };

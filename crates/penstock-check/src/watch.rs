@@ -30,6 +30,7 @@ struct Keep<'a> {
     syntax: Option<&'a Syntax>,
     reached: BTreeSet<usize>,
     unknown: BTreeSet<(String, u32)>,
+    hidden: BTreeSet<u32>,
 }
 
 impl Console for Keep<'_> {
@@ -53,7 +54,9 @@ impl Console for Keep<'_> {
         let own = given.file == self.name;
         // The text of `sh -c '…'` has no lines of its own.
         if own && given.line == 0 {
-            given.line = self.source.line_of(&given.words).unwrap_or(0);
+            let begins = given.words.iter().take(2).cloned().collect::<Vec<_>>().join(" ");
+            let speaks = || self.source.lines.iter().position(|l| l.contains(&begins)).map(|n| n as u32 + 1);
+            given.line = self.source.line_of(&given.words).or_else(speaks).unwrap_or(0);
         }
         if own
             && let Some(syntax) = self.syntax
@@ -64,6 +67,18 @@ impl Console for Keep<'_> {
         }
         if let Some(syntax) = self.syntax.filter(|_| own) {
             syntax.given(given.line, &given.words, &given.calls, &mut self.reached);
+        }
+        let base = |w: &String| w.rsplit('/').next().unwrap_or(w).to_owned();
+        let is_network = |s: &(Step, Option<u32>)| {
+            let first = s.0.words.iter().find(|w| *w != "elsewhere").map(base).unwrap_or_default();
+            crate::syntax::is_network(&first) || s.0.words.first().is_some_and(|w| w == "elsewhere")
+        };
+        if let Some(syntax) = self.syntax.filter(|_| own)
+            && self.pending.borrow().iter().any(is_network)
+            && !syntax.counts(given.line, &given.words, &given.calls)
+        {
+            let known = |line: &&u32| (1..=self.source.lines.len() as u32).contains(*line);
+            self.hidden.extend(given.calls.iter().chain([&given.line]).find(known));
         }
         for (mut step, inner) in self.pending.borrow_mut().drain(..) {
             (step.line, step.file) = (given.line, given.file.clone());
@@ -119,6 +134,7 @@ fn in_place(
         unknown,
         left_out,
         uncalled,
+        hidden,
         ..
     } = done;
     let partial = partial || steps.iter().any(|s| s.guessed.as_ref().is_some_and(|g| g.deep));
@@ -126,6 +142,9 @@ fn in_place(
     let netfilter = Netfilter::of(&steps);
     let facts = Facts {
         name,
+        misspelt: variant.misspelt.clone(),
+        hidden,
+        given: script.env.iter().map(|e| e.0.clone()).collect(),
         source,
         kernel: settings.kernel,
         link: settings.rate,
@@ -219,6 +238,7 @@ struct Done {
     reached: BTreeSet<usize>,
     unknown: BTreeSet<(String, u32)>,
     left_out: BTreeSet<u32>,
+    hidden: BTreeSet<u32>,
     /// Whether only functions that nobody calls gave commands.
     uncalled: bool,
 }
@@ -314,6 +334,7 @@ fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus
         syntax,
         reached,
         unknown,
+        hidden: BTreeSet::new(),
     };
     let mut left_out = BTreeSet::new();
     let (mut partial, mut uncalled) = (false, false);
@@ -338,6 +359,7 @@ fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus
     };
     let (reached, unknown) = (std::mem::take(&mut keep.reached), std::mem::take(&mut keep.unknown));
     let stderr = variant.whole.said(&keep.stderr);
+    let hidden = std::mem::take(&mut keep.hidden);
     let names: Vec<String> = watched.seen().devices().iter().map(|d| d.name.clone()).collect();
     for name in names {
         let device = watched.capture(&name);
@@ -358,6 +380,7 @@ fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus
         unknown,
         left_out,
         uncalled,
+        hidden,
     }
 }
 

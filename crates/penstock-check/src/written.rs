@@ -48,13 +48,8 @@ impl Token {
             || text.contains("[@]")
             || !quoted && text.starts_with('$')
     }
-    /// Whether it may have become this word.
-    fn may_be(&self, word: &str) -> bool {
-        if self.is_literal() {
-            return self.bare() == word
-                || self.bare().rsplit('/').next() == Some(word) && self.bare().starts_with('/');
-        }
-        // What is written plainly stands in the word, in this order.
+    /// What is written plainly, between what is expanded.
+    fn pieces(&self) -> Vec<String> {
         let mut pieces: Vec<String> = vec![String::new()];
         let mut chars = self.bare().chars().peekable();
         while let Some(c) = chars.next() {
@@ -89,6 +84,16 @@ impl Token {
                 c => pieces.last_mut().into_iter().for_each(|p| p.push(c)),
             }
         }
+        pieces
+    }
+    /// Whether it may have become this word.
+    fn may_be(&self, word: &str) -> bool {
+        if self.is_literal() {
+            return self.bare() == word
+                || self.bare().rsplit('/').next() == Some(word) && self.bare().starts_with('/');
+        }
+        // What is written plainly stands in the word, in this order.
+        let pieces = self.pieces();
         let mut rest = word;
         for (at, piece) in pieces.iter().enumerate() {
             match rest.find(piece.as_str()) {
@@ -278,6 +283,16 @@ impl Written {
             let words: Vec<usize> = (0..self.from.len()).filter(|&w| self.from[w] == Some(at)).collect();
             words.is_empty() || words.len() > 1 && words.iter().any(|w| unknown.contains(w))
         })
+    }
+
+    /// Whether a word has nothing in the place of its variables: `"${RATE[i]}kbit"` that has become `kbit`.
+    pub(crate) fn is_hollow(&self, words: &[String]) -> bool {
+        let hollow = |(word, at): (&String, &Option<usize>)| {
+            let token =
+                at.map(|at| &self.tokens[at]).filter(|t| t.text.contains('$') && t.variable().is_none());
+            token.is_some_and(|t| t.pieces().concat() == *word)
+        };
+        words.iter().zip(&self.from).any(hollow)
     }
 
     /// Whether each word is a token of its own.

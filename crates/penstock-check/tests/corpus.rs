@@ -129,36 +129,43 @@ fn unsaid(case: &Case, finding: &Finding, text: String) -> Vec<String> {
     out
 }
 
+/// What is wrong with the fixes of a script's findings: each has to end its own, to make no other and to change what it says.
+fn wrong_fixes(case: &Case, safe: &mut BTreeSet<&'static str>) -> String {
+    let mut wrong = String::new();
+    let before = check(&case.script, &case.settings);
+    let known: BTreeSet<_> = before.iter().map(gist).collect();
+    for finding in before.iter().filter(|f| !f.edits.is_empty()) {
+        let alone = [finding.clone()];
+        let (text, count) = fixed(&case.script.text, &alone, Which::Likely);
+        assert_eq!(count, 1, "{}", case.name);
+        let script = Script { text: text.clone(), ..case.script.clone() };
+        let after = check(&script, &case.settings);
+        let many = |all: &[Finding]| all.iter().filter(|f| f.code == finding.code).count();
+        let gone = many(&after) < many(&before);
+        let new: Vec<String> = after
+            .iter()
+            .filter(|f| !known.contains(&gist(f)) && (f.code != finding.code || !gone))
+            .map(|f| format!("{} {}: {}", f.code, f.line, f.message))
+            .collect();
+        let changed = if finding.safe { unsaid(case, finding, text) } else { Vec::new() };
+        if !gone || finding.safe && !new.is_empty() || !changed.is_empty() {
+            wrong += &format!(
+                "{} {} {}: gone {gone}, new {new:?}, changes {changed:?}\n    {}\n",
+                case.name, finding.code, finding.line, finding.fix
+            );
+        }
+        if finding.safe {
+            safe.insert(finding.code);
+        }
+    }
+    wrong
+}
+
 #[test]
 fn every_fix_ends_its_finding_makes_no_other_and_changes_what_it_says() {
     let (mut wrong, mut safe) = (String::new(), BTreeSet::new());
     for case in cases() {
-        let before = check(&case.script, &case.settings);
-        let known: BTreeSet<_> = before.iter().map(gist).collect();
-        for finding in before.iter().filter(|f| !f.edits.is_empty()) {
-            let alone = [finding.clone()];
-            let (text, count) = fixed(&case.script.text, &alone, Which::Likely);
-            assert_eq!(count, 1, "{}", case.name);
-            let script = Script { text: text.clone(), ..case.script.clone() };
-            let after = check(&script, &case.settings);
-            let many = |all: &[Finding]| all.iter().filter(|f| f.code == finding.code).count();
-            let gone = many(&after) < many(&before);
-            let new: Vec<String> = after
-                .iter()
-                .filter(|f| !known.contains(&gist(f)) && (f.code != finding.code || !gone))
-                .map(|f| format!("{} {}: {}", f.code, f.line, f.message))
-                .collect();
-            let changed = if finding.safe { unsaid(&case, finding, text) } else { Vec::new() };
-            if !gone || finding.safe && !new.is_empty() || !changed.is_empty() {
-                wrong += &format!(
-                    "{} {} {}: gone {gone}, new {new:?}, changes {changed:?}\n    {}\n",
-                    case.name, finding.code, finding.line, finding.fix
-                );
-            }
-            if finding.safe {
-                safe.insert(finding.code);
-            }
-        }
+        wrong += &wrong_fixes(&case, &mut safe);
     }
     assert!(wrong.is_empty(), "{wrong}");
     assert!(
@@ -166,6 +173,39 @@ fn every_fix_ends_its_finding_makes_no_other_and_changes_what_it_says() {
         "{} rules: {safe:?}",
         safe.len()
     );
+}
+
+/// Two scripts behind each other, the second on devices of its own: what is wrong with one does not change what the fixes of the other do.
+#[test]
+fn fixes_hold_beside_other_mistakes() {
+    let shell = |c: &Case| c.name.ends_with(".sh") && !c.want.is_empty() && !c.script.text.contains("exit");
+    let cases: Vec<Case> = cases().into_iter().filter(shell).collect();
+    let count = std::env::var("PENSTOCK_PAIRS").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
+    let mut seed = 0x5eed_u64;
+    let mut draw = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % cases.len().max(1)
+    };
+    let (mut wrong, mut safe, mut tried) = (String::new(), BTreeSet::new(), 0);
+    while tried < count && cases.len() > 1 {
+        let (a, b) = (&cases[draw()], &cases[draw()]);
+        if a.settings != b.settings || a.name == b.name {
+            continue;
+        }
+        let mut other = b.script.text.clone();
+        let devices =
+            [("eth", "en"), ("ppp", "sl"), ("ifb0", "ifb6"), ("ifb1", "ifb7"), ("br-lan", "br-own")];
+        for (dev, new) in devices {
+            other = other.replace(dev, new);
+        }
+        let name = format!("{}+{}", a.name, b.name);
+        let script =
+            Script { text: format!("{}\n{other}", a.script.text), name: name.clone(), ..Script::default() };
+        let both = Case { name, script, settings: a.settings.clone(), want: Vec::new() };
+        wrong += &wrong_fixes(&both, &mut safe);
+        tried += 1;
+    }
+    assert!(wrong.is_empty(), "{wrong}");
 }
 
 #[test]

@@ -30,6 +30,123 @@ fn with(text: &str, files: &[(&str, &str, &str)]) -> Answer {
     examine_with(&script, &files.iter().map(file).collect::<Vec<_>>(), &Settings::default())
 }
 
+/// What nobody sets is unknown, and said; what is nearly a name that is set is a mistake; what is given is known.
+#[test]
+fn what_the_environment_gives_is_unknown_and_said() {
+    let text = "#!/bin/sh\n[ -z \"$dev\" ] && exit 1\ntc qdisc add dev $dev root tbf rate ${bytes_limit}bps burst 32k latency 50ms\n\
+                tc qdisc add dev $dev ingress\ntc filter add dev $dev parent ffff: protocol ip prio 1 u32 match ip src $ifconfig_pool_remote_ip/32 police rate 1mbit burst 1 dorp\n";
+    let answer = of(text);
+    let places: Vec<_> = answer.findings.iter().map(|f| (f.code, f.line)).collect();
+    assert_eq!(places, [("PS001", 5)], "{:#?}", answer.findings);
+    assert_eq!((answer.coverage.looked_at, answer.coverage.commands), (3, 3));
+    let said = answer.coverage.text();
+    assert!(
+        said.contains(
+            "  `$bytes_limit` (line 3), `$dev` (line 3), `$ifconfig_pool_remote_ip` (line 5) come from the environment: give them with \
+             --env bytes_limit=… --env dev=… --env ifconfig_pool_remote_ip=…\n"
+        ),
+        "{said}"
+    );
+    assert_eq!(answer.coverage.json()["environment"][1]["name"], "dev");
+    let given = |names: &[(&str, &str)]| {
+        let env = names.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        examine(
+            &Script { text: text.to_owned(), name: "x.sh".to_owned(), env, ..Script::default() },
+            &Settings::default(),
+        )
+    };
+    let answer = given(&[("dev", "tun0"), ("bytes_limit", "1x"), ("ifconfig_pool_remote_ip", "10.8.0.6")]);
+    let places: Vec<_> = answer.findings.iter().map(|f| (f.code, f.line)).collect();
+    assert_eq!(places, [("PS001", 3), ("PS250", 4), ("PS001", 5)], "{:#?}", answer.findings);
+    assert!(!answer.findings[2].reason.contains("not set"), "{}", answer.findings[2].reason);
+    assert!(!answer.coverage.text().contains("environment"), "{}", answer.coverage.text());
+    // Options that it may hold: without them the command is carried out, and what stands below it has its parent.
+    let answer = of(
+        "#!/bin/sh\ntc qdisc replace dev eth0 root handle 1: htb $OPTIONS\ntc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n",
+    );
+    assert_eq!(answer.findings, []);
+}
+
+/// The codes and lines of a text's findings, all of whose commands are looked at.
+#[track_caller]
+fn whole(text: &str) -> Vec<(&'static str, u32)> {
+    let answer = of(text);
+    let coverage = &answer.coverage;
+    assert_eq!(coverage.looked_at, coverage.commands, "{text}\n{coverage:#?}");
+    answer.findings.iter().map(|f| (f.code, f.line)).collect()
+}
+
+/// A function under the name of a program: its calls are the commands, whichever of several definitions holds.
+#[test]
+fn functions_by_the_name_of_a_program_are_counted() {
+    let text = "#!/bin/sh\nTC=/sbin/tc\nif [ \"$1\" = compile ]; then\n    tc() { echo \"$TC $@\"; }\nelse\n    tc() { $TC \"$@\"; }\nfi\n\
+                tc qdisc replace dev eth0 root tbf rat 1mbit\nif [ \"$2\" = x ]; then\n    exec /bin/sh /tmp/cache\nfi\nexec ./run\ntc qdisc show\n";
+    assert_eq!(of(text).coverage.commands, 3);
+    assert_eq!(whole(text), [("PS001", 8)]);
+}
+
+/// What a program prints is unknown where it turns out to be nothing, unless the script asks; so are elements of an array that is unknown.
+#[test]
+fn answers_that_turn_out_empty_are_unknown() {
+    let text = "#!/bin/sh\nMTU=$(ifconfig eth0 | grep -o 'MTU:.*')\nDEV=`ip addr show | grep 172.18 | cut -d: -f2`\n\
+                tc qdisc del dev $DEV root 2>/dev/null\ntc qdisc add dev $DEV root handle 1: htb default 10\n\
+                tc class add dev $DEV parent 1: classid 1:10 htb rate 1mbit quantum $MTU ciel 2mbit\n";
+    assert_eq!(whole(text), [("PS001", 6)]);
+    let asked = "#!/bin/sh\nOLD=$(tc qdisc show dev eth0 | grep htb)\nif [ -z \"$OLD\" ]; then\n    tc qdisc add dev eth0 root handle 1: htb default 9\nfi\n";
+    assert_eq!(whole(asked), [("PS250", 4), ("PS119", 4)]);
+    let array = "#!/bin/bash\n. ./users.sh\nfor ((i = 2; i <= ${#speed[@]} + 1; i++)); do\n    tc qdisc replace dev eth0 root tbf rate ${speed[$i]}kbit burst 5k latency 20ms\ndone\n";
+    assert_eq!(whole(array), []);
+    assert!(of(array).coverage.environment.is_empty());
+}
+
+/// A divisor, a sum or an element that is nothing because a course was decided for the script is no mistake of its.
+#[test]
+fn what_is_worked_out_from_the_unknown_is_no_mistake() {
+    let text = "#!/bin/bash\nset_rate() {\n    local size=$1 rates=() n\n    ((changed)) || return\n    if ((changed == 2)); then\n        tc -batch - <<< \"$batch\"\n\
+                \x20   elif ((changed == 1)); then\n        tc qdisc change dev eth0 root cake bandwidth \"${rates[n]}Kbit\"\n    fi\n}\n\
+                mtu_of() {\n    local -n into=$2\n    into=$(cat /sys/class/net/$1/mtu)\n    [[ $(tc qdisc show dev $1) =~ atm ]]\n}\n";
+    assert_eq!(whole(text), []);
+    let red = "#!/bin/sh\nsource ./conf\nMIN=$((RATE / SIZE))\ntc qdisc replace dev eth0 root red limit 150000 min $((GAME * 2)) max $((GAME * 6)) avpkt 500 bandwidth ${RATE}kbit burst 2\n";
+    assert_eq!(whole(red), []);
+}
+
+/// Commands that other programs and functions carry out, and those that show only when they are carried out.
+#[test]
+fn commands_are_counted_whoever_carries_them_out() {
+    let counted = |line: &str| {
+        let answer = of(&format!(
+            "#!/bin/bash\nrun() {{ echo \"+ $*\"; \"$@\"; }}\nDO=\nSAVED='tc qdisc show'\n{line}\n"
+        ));
+        assert_eq!(answer.findings, [], "{line}");
+        (answer.coverage.looked_at, answer.coverage.commands)
+    };
+    for line in [
+        "run tc qdisc show dev eth0",
+        "$DO tc qdisc show dev eth0",
+        "ssh root@r1 tc qdisc show dev eth0",
+        "ssh root@r1 'tc qdisc show dev eth0'",
+        "docker exec c1 tc qdisc replace dev eth0 root fq_codel",
+        "nsenter -t 7 -n tc qdisc show",
+        "echo eth0 | xargs -I{} tc qdisc show dev {}",
+        "eval \"$SAVED\"",
+        "sh -c \"$SAVED\"",
+    ] {
+        assert_eq!(counted(line), (1, 1), "{line}");
+    }
+    // What only speaks of a program is none.
+    for line in ["need tc ip", "run echo tc qdisc", "command -v tc", "docker pull tc"] {
+        assert_eq!(counted(line), (0, 0), "{line}");
+    }
+}
+
+/// What a call behind the end of the script would have given, though its function was called before.
+#[test]
+fn calls_behind_the_end_are_made() {
+    let text = "#!/bin/sh\nclass() {\n    tc class add dev eth0 parent $1 classid $2 htb rate $3 ceil $4 || exit 1\n}\ntc qdisc del dev eth0 root\n\
+                tc qdisc add dev eth0 root handle 1: htb default 10\nclass 1: 1:10 5mbit 5mbit\nclass 1: 1:11 5Mbits 9mbit\nclass 1: 1:12 9mbit 5mbit\n";
+    assert_eq!(whole(text), [("PS001", 8), ("PS103", 9)]);
+}
+
 #[test]
 fn what_is_sourced_is_read() {
     let lib = "RATE=4mbit\nmk() {\n    tc qdisc add dev $1 root handle 1: htb default 10\n    tc class add dev $1 parent 1: classid 1:10 htb rate $RATE burst 10\n}\n\

@@ -107,11 +107,12 @@ pub fn unset(facts: &Facts, step: &Step) -> Option<String> {
             };
             line.contains(&format!("{name}="))
                 || line.contains(&format!("{name}+="))
+                || line.contains(&format!("${{{name}:="))
                 || words.iter().any(command) && words.contains(&name)
                 || words.iter().any(|w| matches!(*w, "source" | "eval"))
                 || line.trim_start().starts_with(". ")
         };
-        (plain && !text.lines().any(sets)).then(|| name.to_owned())
+        (plain && !facts.given.contains(name) && !text.lines().any(sets)).then(|| name.to_owned())
     })
 }
 
@@ -142,8 +143,10 @@ fn handles(facts: &Facts, at: usize, dev: &str) -> Vec<String> {
 /// The cause of a refusal in words, and what to write instead; `None` where the tool's own words are all there is.
 pub fn cause(facts: &Facts, at: usize, step: &Step) -> Option<(String, String)> {
     if let Some(name) = unset(facts, step) {
+        let meant = facts.misspelt.get(&name);
+        let meant = meant.map_or(String::new(), |meant| format!(" Did you mean `${meant}`?"));
         return Some((
-            format!("`${name}` is not set anywhere, so there is no word in its place."),
+            format!("`${name}` is not set anywhere, so there is no word in its place.{meant}"),
             String::new(),
         ));
     }

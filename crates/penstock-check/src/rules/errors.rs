@@ -2,6 +2,7 @@
 
 use crate::facts::{Facts, Step, What};
 use crate::finding::{Found, Level, Rule, Say};
+use crate::written::Written;
 use penstock_lang::tc::Command;
 use penstock_lang::token::Line;
 use penstock_model::Handle;
@@ -62,6 +63,18 @@ fn refused(facts: &Facts, found: &mut Found, at: usize, step: &Step) {
     {
         return;
     }
+    // Nor do several numbers together, of which some are worked out from them.
+    if step.guessed.as_ref().is_some_and(|g| g.deep) && step.output.stderr.contains("tc_red_eval") {
+        return;
+    }
+    // Nor does a word that is worked out from them.
+    if step.guessed.as_ref().is_some_and(|g| g.deep)
+        && let Some(at_word) = at_word
+        && let Some(token) = Written::of(facts, step).as_ref().and_then(|w| w.token(at_word))
+        && !token.is_literal()
+    {
+        return;
+    }
     let help = said.map(|d| d.help.clone()).unwrap_or_default();
     let hidden = if facts.source.is_hushed(step.line) {
         " Its error goes to /dev/null, so nobody sees it."
@@ -118,7 +131,7 @@ fn by_tc(step: &Step) -> bool {
 
 fn tc_refuses(facts: &Facts, found: &mut Found) {
     for (at, step) in failing(facts).filter(|s| s.1.program() == "tc" && by_tc(s.1)) {
-        if super::removed::replacement(facts, step).is_none() {
+        if super::removed::replacement(facts, step).is_none() && !super::words::never_added(facts, at) {
             refused(facts, found, at, step);
         }
     }
@@ -202,7 +215,14 @@ fn kernel_refuses(facts: &Facts, found: &mut Found) {
             Some(Command::Filter { req, .. }) => borrows && req.verb != Verb::Add,
             _ => false,
         };
-        if !gone && !hushed && !queues && !elsewhere && !lent && !follows(&never, at, step) {
+        if !gone
+            && !hushed
+            && !queues
+            && !elsewhere
+            && !lent
+            && !follows(&never, at, step)
+            && !super::words::never_added(facts, at)
+        {
             refused(facts, found, at, step);
         }
     }
@@ -364,11 +384,29 @@ fn ip_refuses(facts: &Facts, found: &mut Found) {
             found.at(at, word, Say::new(said, why, instead));
             continue;
         }
+        if let Some((word, meant)) = super::words::misspelt(step) {
+            let said = step.output.stderr.lines().next().unwrap_or("refused");
+            let reason = format!("`{word}` is no word of ip here; did you mean `{meant}`?");
+            found.at(at, word, Say::new(said, reason, step.with_word(word, meant)));
+            continue;
+        }
         let stderr = &step.output.stderr;
-        let takes_away = ["del", "delete", "flush", "show", "get"].iter().any(|verb| step.has(verb));
+        // What is put down to be taken away.
+        let goes = |s: &Step| {
+            let names = |s: &Step| {
+                s.words.last().cloned().into_iter().chain(s.words.get(3).cloned()).collect::<BTreeSet<_>>()
+            };
+            (s.has("del") || s.has("delete"))
+                && s.has("link")
+                && s.words.iter().any(|w| names(step).contains(w))
+        };
+        let goes = step.has("down") && facts.steps[at..].iter().take(4).any(goes);
+        let takes_away = goes || ["del", "delete", "flush", "show", "get"].iter().any(|verb| step.has(verb));
         // Of a device that is not there nothing is shown, and nothing is taken away.
-        let missing =
-            !takes_away && stderr.contains("Cannot find device") && !facts.source.is_hushed(step.line);
+        let missing = !takes_away
+            && stderr.contains("Cannot find device")
+            && !facts.source.is_hushed(step.line)
+            && !super::words::never_added(facts, at);
         if missing || by_ip(step) {
             refused(facts, found, at, step);
         }

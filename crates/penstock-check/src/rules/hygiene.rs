@@ -74,8 +74,16 @@ fn tops(facts: &Facts) -> Vec<(usize, &str, Verb, Handle)> {
         .collect()
 }
 
+/// Whether a file says what a container is made of or begins with: its devices are new each time.
+fn is_of_container(name: &str) -> bool {
+    let file = name.rsplit('/').next().unwrap_or(name).to_lowercase();
+    file.contains("dockerfile")
+        || file.contains("containerfile")
+        || file.contains("compose") && (file.ends_with(".yml") || file.ends_with(".yaml"))
+}
+
 fn no_del(facts: &Facts, found: &mut Found) {
-    if !facts.installed() {
+    if !facts.installed() || is_of_container(&facts.name) {
         return;
     }
     let mut seen: BTreeSet<(&str, Handle)> = BTreeSet::new();

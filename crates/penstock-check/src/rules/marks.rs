@@ -510,7 +510,10 @@ fn local_output(facts: &Facts, found: &mut Found) {
                 || w == "-o"
         })
     });
+    // Which device an unknown name is, and how many others there are, nobody knows.
+    let guessed = facts.steps.iter().any(|s| s.guessed.as_ref().is_some_and(|g| !g.words.is_empty()));
     if real != 1
+        || guessed
         || made
         || routes
         || facts.netfilter.travels()
@@ -548,14 +551,16 @@ fn in_nat(facts: &Facts, found: &mut Found) {
         .filter(|r| r.table == Table::Nat && matches!(r.rule.target, Target::Edit(Edit::Mark { .. })))
     {
         let step = &facts.steps[ruled.step];
-        found.at(
-            ruled.step,
-            "nat",
-            Say::new(
-                "only the first packet of a connection is marked",
-                "The nat table sees no other.".to_owned(),
-                step.with("-t", "mangle"),
-            ),
+        // In mangle a command behind this one would take it away.
+        let empties = |s: &crate::facts::Step| {
+            s.program() == step.program() && s.has("mangle") && (s.has("-F") || s.has("--flush"))
+        };
+        let emptied = facts.steps[ruled.step..].iter().any(empties);
+        let say = Say::new(
+            "only the first packet of a connection is marked",
+            "The nat table sees no other.".to_owned(),
+            step.with("-t", "mangle"),
         );
+        found.at(ruled.step, "nat", say.unsure(emptied));
     }
 }

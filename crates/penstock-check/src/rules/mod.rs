@@ -34,22 +34,25 @@ mod shadow;
 mod six;
 mod sizes;
 mod sorted;
+mod spelling;
 mod timed;
 mod typed;
 mod u32;
 mod units;
+mod words;
 
 use crate::finding::Rule;
 pub(crate) use errors::gives_up;
 pub(crate) use settings::{meant as setting_meant, missed as setting_missed};
 
 /// The tables, in the order of their codes.
-const TABLES: [&[Rule]; 37] = [
+const TABLES: [&[Rule]; 38] = [
     errors::RULES,
     removed::RULES,
     cause::RULES,
     typed::RULES,
     settings::RULES,
+    spelling::RULES,
     rates::RULES,
     units::RULES,
     htb::RULES,

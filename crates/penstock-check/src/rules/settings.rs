@@ -77,7 +77,7 @@ fn refused(facts: &Facts, found: &mut Found) {
         }
         match step.program() {
             "sysctl" | "cat" | "tee" => setting(found, at, step),
-            "modprobe" => module(found, at, step),
+            "modprobe" => module(facts, found, at, step),
             "ethtool" => card(found, at, step),
             _ => {}
         }
@@ -154,7 +154,7 @@ fn setting(found: &mut Found, at: usize, step: &Step) {
 }
 
 /// A module of a queueing discipline, a classifier or an action whose name is one slip away from one that there is.
-fn module(found: &mut Found, at: usize, step: &Step) {
+fn module(facts: &Facts, found: &mut Found, at: usize, step: &Step) {
     if !step.output.stderr.contains("not found in directory") {
         return;
     }
@@ -165,7 +165,10 @@ fn module(found: &mut Found, at: usize, step: &Step) {
     let known = queues.chain(filters).chain(actions).map(|k| (strsim::damerau_levenshtein(&k, name), k));
     let Some((_, near)) = known.filter(|k| (1..=2).contains(&k.0)).min() else { return };
     let said = step.output.stderr.lines().next().unwrap_or("refused").to_owned();
-    found.at(at, name, Say::new(said, "There is no module of this name.", step.with_word(name, &near)));
+    let say = Say::new(said, "There is no module of this name.", step.with_word(name, &near));
+    // Who throws its words away tries what one kernel has and another has not.
+    let tried = step.file == facts.name && facts.source.is_hushed(step.line);
+    found.at(at, name, if tried { say.level(Level::Note) } else { say });
 }
 
 fn card(found: &mut Found, at: usize, step: &Step) {

@@ -70,6 +70,13 @@ fn bytes_for_bits(facts: &Facts, found: &mut Found) {
             continue;
         }
         let bits = unit.replace("bps", "bit");
+        // Who divides by 8 has worked out bytes.
+        let divides = unit == "bps"
+            && facts.source.holds(&["/8", "/ 8"])
+            && !facts.source.line(facts.steps[at].line).contains(value);
+        if divides {
+            continue;
+        }
         let step = &facts.steps[at];
         // All rates of the command, or its ceil would be eight times its rate.
         let in_bits = |w: &String| {

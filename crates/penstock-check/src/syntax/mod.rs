@@ -6,8 +6,8 @@
 mod reader;
 mod tokens;
 
-pub(crate) use reader::absent;
-pub(crate) use tokens::tokens;
+pub(crate) use reader::{absent, assigns, element, is_name, is_network};
+pub(crate) use tokens::{Kind, Token, tokens};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -80,6 +80,8 @@ pub(crate) struct Command {
 pub(crate) enum End {
     /// The script.
     Exit,
+    /// The script, behind the program that the word carries out: `exec`.
+    Exec,
     /// The script, from within a loop that may have no other end.
     ExitOfLoop,
     /// A function, or a turn of a loop.
@@ -89,16 +91,19 @@ pub(crate) enum End {
 impl Command {
     /// Whether the words that a program was given may be this command's: those without expansions are among them, in their order.
     fn gives(&self, words: &[String]) -> bool {
-        let mut given = words.iter().skip(1);
+        let mut begin = 0;
         let first_is_plain = !self.words.first().is_some_and(|w| w.contains('$'));
         if first_is_plain && let (Some(written), Some(run)) = (self.words.first(), words.first()) {
             let base = |w: &str| {
                 w.trim_matches('"').rsplit('/').next().unwrap_or(w).replace("-legacy", "").replace("-nft", "")
             };
             if written != run && base(written) != base(run) && written != "ip" {
-                return false;
+                // Behind `ssh HOST`, `docker exec NAME` and their like.
+                let Some(at) = words.iter().position(|w| base(w) == base(written)) else { return false };
+                begin = at;
             }
         }
+        let mut given = words.iter().skip(begin + 1);
         let open =
             |b: u8| matches!(b, b'$' | b'`' | b'*' | b'?' | b'[' | b'{' | b'~' | b'\\' | b'"' | b'\'' | b'(');
         let plain = |w: &&String| !w.bytes().any(open);
@@ -147,6 +152,30 @@ impl Syntax {
         self.inside.get(name).into_iter().flatten().copied()
     }
 
+    /// Calls that stand in no arm and no loop and lead to network commands, be it through other functions.
+    pub(crate) fn calls_with_commands(&self) -> impl Iterator<Item = usize> {
+        let mut with: BTreeSet<&str> = BTreeSet::new();
+        loop {
+            let before = with.len();
+            for (name, inside) in &self.inside {
+                let gives = |at: &usize| {
+                    let of = &self.commands[*at];
+                    of.network || of.words.first().is_some_and(|w| with.contains(w.as_str()))
+                };
+                if inside.iter().any(gives) {
+                    with.insert(name);
+                }
+            }
+            if with.len() == before {
+                break;
+            }
+        }
+        let plain = |f: &Frame| matches!(f, Frame::Function(_));
+        let calls =
+            self.calls.iter().filter(|(name, _)| with.contains(name.as_str())).flat_map(|c| c.1).copied();
+        calls.filter(|at| self.commands[*at].frames.iter().all(plain)).collect::<Vec<_>>().into_iter()
+    }
+
     /// Calls of a function.
     pub(crate) fn calls_of(&self, name: &str) -> impl Iterator<Item = usize> {
         self.calls.get(name).into_iter().flatten().copied()
@@ -171,13 +200,21 @@ impl Syntax {
         }
         for line in calls {
             let calls = self.by_line.get(line).into_iter().flatten();
-            // `$TC qdisc add …` may be a call, too: of a function that carries it out.
-            let is = |at: &usize| {
-                let of = &self.commands[*at];
-                !of.network || of.words.first().is_some_and(|w| w.contains('$')) && of.gives(words)
-            };
+            // `$TC qdisc add …` and `run tc …` may be calls, too: of functions that carry them out.
+            let is = |at: &usize| !self.commands[*at].network || self.commands[*at].gives(words);
             reached.extend(calls.copied().filter(is));
         }
+    }
+
+    /// Whether a command that was carried out is one of those that are counted: at its line, or at those of the calls that led to it.
+    pub(crate) fn counts(&self, line: u32, words: &[String], calls: &[u32]) -> bool {
+        let at = |line: &u32| self.by_line.get(line).into_iter().flatten();
+        let network = |at: &&usize| self.commands[**at].network;
+        let here = std::iter::once(&line)
+            .chain(calls)
+            .any(|l| at(l).filter(network).any(|at| self.commands[*at].gives(words)));
+        // A batch's lines stand behind its command.
+        here || at(&line).any(|at| self.commands[*at].network)
     }
 
     /// Why a command that was not reached may not be: the innermost thing it stands in, in words.

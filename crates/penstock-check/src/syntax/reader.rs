@@ -22,6 +22,11 @@ pub(crate) const NETWORK: [&str; 14] = [
     "ipchains",
 ];
 
+/// Whether a program's commands are counted.
+pub(crate) fn is_network(program: &str) -> bool {
+    NETWORK.contains(&program)
+}
+
 /// Words that stand before a command, which they carry out.
 const BEFORE: [&str; 14] = [
     "sudo", "command", "exec", "env", "time", "nice", "ionice", "nohup", "builtin", "!", "busybox", "setsid",
@@ -33,6 +38,58 @@ const SPEAK: [&str; 24] = [
     "echo", "printf", "logger", "which", "type", "hash", "man", "pkill", "killall", "pgrep", "pidof", "grep",
     "apt-get", "apt", "yum", "dnf", "opkg", "modprobe", "for", "test", "[", "cat", "local", "help",
 ];
+
+/// Programs that carry out what stands behind them, in other places or with other words.
+const CARRIES: [&str; 17] = [
+    "nsenter",
+    "docker",
+    "docker-compose",
+    "podman",
+    "nerdctl",
+    "kubectl",
+    "lxc",
+    "lxc-attach",
+    "incus",
+    "ssh",
+    "xargs",
+    "chroot",
+    "unshare",
+    "flock",
+    "stdbuf",
+    "systemd-run",
+    "eval",
+];
+
+/// Whether a network program that is a word of another's command has a command behind it, and is not only named (`need tc ip`).
+fn has_command(words: &[String]) -> bool {
+    let next = words.get(1).map_or("", |w| w.trim_matches('"'));
+    next.starts_with('-')
+        || next.starts_with('$') && words.len() > 2
+        || matches!(
+            next,
+            "qdisc"
+                | "class"
+                | "filter"
+                | "chain"
+                | "action"
+                | "actions"
+                | "link"
+                | "addr"
+                | "address"
+                | "route"
+                | "rule"
+                | "netns"
+                | "neigh"
+                | "tunnel"
+                | "add"
+                | "l"
+                | "a"
+                | "r"
+                | "list"
+                | "flush"
+                | "delete"
+        )
+}
 
 /// How deep things may stand within each other.
 const DEEP: usize = 60;
@@ -52,9 +109,10 @@ pub(crate) fn read(text: &str) -> Syntax {
     let mut out = reader.out;
     let functions = &out.functions;
     out.commands.retain(|c| c.network || c.words.first().is_some_and(|w| functions.contains_key(w)));
-    // What replaces a program under its own name is a call as well.
+    // What replaces a program under its own name is a call as well; by the name of a network program it counts.
     for command in &mut out.commands {
-        command.network &= !command.words.first().is_some_and(|w| functions.contains_key(w));
+        let called = |w: &String| functions.contains_key(w) && !NETWORK.contains(&w.as_str());
+        command.network &= !command.words.first().is_some_and(called);
     }
     for (at, command) in out.commands.iter().enumerate() {
         for line in command.line..=command.last {
@@ -65,7 +123,7 @@ pub(crate) fn read(text: &str) -> Syntax {
                 out.inside.entry(name.clone()).or_default().push(at);
             }
         }
-        if !command.network {
+        if command.words.first().is_some_and(|w| functions.contains_key(w)) {
             out.calls.entry(command.words[0].clone()).or_default().push(at);
         }
     }
@@ -139,10 +197,21 @@ pub(crate) fn absent(text: &str) -> Vec<(String, &'static str)> {
     of.map(|(name, program)| (name.to_owned(), program)).collect()
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether a word may be a variable's name.
+pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Whether a word gives a variable a value: `NAME=x`, `NAME+=x`, `NAME[1]=x`.
+pub(crate) fn assigns(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| is_name(element(name.trim_end_matches('+'))))
+}
+
+/// An array's name where one of its elements is meant.
+pub(crate) fn element(name: &str) -> &str {
+    if name.ends_with(']') { name.split('[').next().unwrap_or(name) } else { name }
 }
 
 /// The highest of `$1`, `$2`, … in a word, where no default is given for it.
@@ -162,6 +231,11 @@ fn positional(word: &str) -> usize {
 fn unset(text: &str) -> BTreeSet<String> {
     let (mut read, mut set) = (BTreeSet::new(), BTreeSet::new());
     for line in text.lines().filter(|l| !l.trim_start().starts_with('#')) {
+        for (at, _) in line.match_indices("$((") {
+            let inner = &line[at + 3..];
+            let end = crate::environment::expression(inner);
+            read.extend(crate::environment::operands(&inner[..end]).map(|o| o.1));
+        }
         for (at, _) in line.match_indices('$') {
             let rest = line[at + 1..].trim_start_matches('{');
             let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
@@ -178,7 +252,13 @@ fn unset(text: &str) -> BTreeSet<String> {
             };
         }
         for (at, _) in line.match_indices('=') {
-            let begin = line[..at].trim_end_matches('+');
+            let mut begin = line[..at].trim_end_matches(['+', '-', '*', '/', '%', '|', '&', '^']);
+            // Within `(( ))` blanks may stand before `=`.
+            if line[..at].contains("((") || line.trim_start().starts_with("let ") {
+                begin = begin.trim_end();
+            }
+            let begin =
+                if begin.ends_with(']') { begin.rfind('[').map_or(begin, |at| &begin[..at]) } else { begin };
             let other = |c: &(usize, char)| !(c.1.is_ascii_alphanumeric() || c.1 == '_');
             let from = begin.char_indices().rfind(other).map_or(0, |(at, c)| at + c.len_utf8());
             set.insert(&begin[from..]);
@@ -225,7 +305,6 @@ fn unset(text: &str) -> BTreeSet<String> {
         "PIPESTATUS",
         "BASH_VERSION",
         "LOGNAME",
-        "SUDO_USER",
         "BASH_LINENO",
         "BASH_REMATCH",
         "BASH_COMMAND",
@@ -424,7 +503,10 @@ impl<'a> Reader<'a> {
         self.defined += 1;
         self.skip_newlines();
         self.out.functions.insert(name.clone(), line);
-        let outer = std::mem::replace(&mut self.frames, vec![Frame::Function(name)]);
+        // A function that an arm defines is there where the arm is taken.
+        let arms = self.frames.iter().filter(|f| matches!(f, Frame::Arm(..))).cloned();
+        let inside = arms.chain([Frame::Function(name)]).collect();
+        let outer = std::mem::replace(&mut self.frames, inside);
         self.command();
         self.frames = outer;
     }
@@ -567,9 +649,7 @@ impl<'a> Reader<'a> {
             }
         }
         let text = |t: &Token| self.written(*t);
-        let assigns =
-            |t: &Token| text(t).split_once('=').is_some_and(|(n, _)| is_name(n.trim_end_matches('+')));
-        let first = words.iter().position(|t| !assigns(t)).unwrap_or(words.len());
+        let first = words.iter().position(|t| !assigns(text(t))).unwrap_or(words.len());
         let words = &words[first..];
         let Some(&name) = words.first() else { return };
         match self.written(name) {
@@ -578,6 +658,7 @@ impl<'a> Reader<'a> {
                 let end = if self.frames.iter().any(turns) { End::ExitOfLoop } else { End::Exit };
                 self.out.ends.push((name.start, name.end, end));
             }
+            "exec" if words.len() > 1 => self.out.ends.push((name.start, name.end, End::Exec)),
             "return" | "break" | "continue" => self.out.ends.push((name.start, name.end, End::Return)),
             "set" => {
                 let ends = |t: &Token| {
@@ -631,6 +712,14 @@ impl<'a> Reader<'a> {
             || first == "command" && words.get(1).is_some_and(|w| w.starts_with('-'))
         {
             return None;
+        }
+        let carries = CARRIES.contains(&first.rsplit('/').next().unwrap_or(first))
+            || first.trim_start_matches('"').starts_with('$')
+            || self.out.functions.contains_key(first);
+        if carries {
+            let at = 1 + words[1..].iter().position(|w| is(w))?;
+            let spoken = words[1..at].iter().any(|w| SPEAK.contains(&w.as_str()));
+            return (has_command(&words[at..]) && !spoken).then_some(at);
         }
         if BEFORE.contains(&first.as_str()) {
             let at = 1 + words[1..].iter().position(|w| is(w))?;

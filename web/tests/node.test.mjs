@@ -4,6 +4,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
+import Ajv from "ajv";
+import { parse } from "smol-toml";
 import { Core } from "./built/core.mjs";
 import { LEFT_OUT, here, record, root, said, sha256 } from "./native.mjs";
 
@@ -98,4 +100,20 @@ test("a question that is none is told", async () => {
   const core = await Core.load(module);
   assert.match(core.ask({ ask: "nothing" }).faults[0].message, /is not a question/);
   assert.match(core.ask({ ask: "run", text: "title = 3" }).faults[0].text, /title/);
+});
+
+test("the schema of experiments, by a validator of others", () => {
+  const schema = JSON.parse(readFileSync(join(root, "docs/experiment.schema.json"), "utf8"));
+  const validate = new Ajv({ strict: true, allErrors: true, allowUnionTypes: true }).compile(schema);
+  for (const { name, text } of material.examples) {
+    const file = parse(text);
+    assert.ok(validate(file), `${name}: ${JSON.stringify(validate.errors)}`);
+    for (const [key, value] of Object.entries(file)) {
+      const { [key]: _, ...rest } = file;
+      assert.ok(!validate({ ...rest, [`${key}x`]: value }), `${name}: ${key}x`);
+    }
+    for (const wrong of [{ duration: 10 }, { seed: "1" }, { host: [] }, { link: [{ ends: true }] }, { flow: [{ from: "a" }] }, { kernel: "3.0" }]) {
+      assert.ok(!validate({ ...file, ...wrong }), `${name}: ${JSON.stringify(wrong)}`);
+    }
+  }
 });

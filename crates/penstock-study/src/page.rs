@@ -3,6 +3,7 @@
 use super::report::{ClaimRow, NumberRow};
 use super::{Figure, Judgement, Study, StudyReport};
 use penstock_measure::plot::{CHART_STYLE, RANGE_STYLE, STYLE, escape};
+use penstock_measure::report::NO_ICON;
 use std::fmt::Write;
 
 const PAGE_STYLE: &str = include_str!("page.css");
@@ -11,7 +12,7 @@ const PAGE_STYLE: &str = include_str!("page.css");
 pub(super) fn page(study: &Study, report: &StudyReport, figures: &[Figure]) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">{NO_ICON}\
          <title>{0}</title><style>{STYLE}{CHART_STYLE}{RANGE_STYLE}{PAGE_STYLE}</style></head><body><main>\n\
          <header><h1>{0}</h1><p class=\"source\">{1}</p>",
         escape(report.study),

@@ -34,12 +34,15 @@ pub struct Page<'a> {
 /// Rules of the page; the colours are the charts' ([`STYLE`]).
 const PAGE_STYLE: &str = include_str!("report.css");
 
+/// No icon, so that no browser asks the server for one: what a page may load does not allow that.
+pub const NO_ICON: &str = "<link rel=\"icon\" href=\"data:,\">";
+
 /// The beginning of a page in the form of the report, up to its `<main>`.
 pub fn opening(title: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
-         <meta name=\"color-scheme\" content=\"light dark\"><title>{}</title>\
+         <meta name=\"color-scheme\" content=\"light dark\">{NO_ICON}<title>{}</title>\
          <style>{LIVE_STYLE}</style><style data-charts>{STYLE}{CHART_STYLE}</style><style>{PAGE_STYLE}</style></head><body><main>\n",
         escape(title)
     )

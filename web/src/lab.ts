@@ -200,6 +200,7 @@ export class LabView {
         this.editor.text = changed.text;
         this.files = changed.files;
         this.fillFiles();
+        clearTimeout(this.timer);
         // The run before stays as dashed lines.
         this.kept = this.last;
         await this.run();

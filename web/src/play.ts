@@ -150,12 +150,23 @@ function network(ran: Ran, chosen: (link: number) => void): { dom: Element; move
     const middle = [points.reduce((sum, p) => sum + p[0], 0) / points.length, points.reduce((sum, p) => sum + p[1], 0) / points.length];
     const paths = points.length === 2 ? [`M${points[0]}L${points[1]}`] : points.map((p) => `M${p}L${middle}`);
     const rates = link.end_rates_bit_s ?? (link.rate_bit_s ? [link.rate_bit_s] : []);
-    const label = [[...new Set(rates.map((r) => shown("_bit_s", r)))].join(" / "), link.delay_ms ? shown("_ms", link.delay_ms) : ""].filter(Boolean).join(", ");
+    const texts = [...new Set(rates.map((r) => shown("_bit_s", r)))];
+    // One unit for both, where it is one: the wire is short.
+    const unit = texts[0]?.split(" ")[1];
+    const rate = texts.every((t) => t.endsWith(` ${unit}`)) ? texts.map((t, n) => (n < texts.length - 1 ? t.split(" ")[0] : t)).join(" / ") : texts.join(" / ");
+    const delay = link.delay_ms ? shown("_ms", link.delay_ms) : "";
+    const label = [rate, delay].filter(Boolean).join(", ");
     const words = `link ${ends.map((e) => `${e.host}:${e.dev}`).join(" – ")}${label ? `, ${label}` : ""}`;
-    const text = s("text", { x: middle[0], y: middle[1] - 8, class: "link", "text-anchor": "middle" }, label);
-    const wire = s("g", { class: "wire", tabindex: 0, role: "button", "aria-label": `${words}: change it` }, s("title", {}, words), ...paths.map((d) => s("path", { d })), text);
+    const text = s("text", { x: middle[0], y: middle[1] - 8, class: "link", "text-anchor": "middle" }, rate || delay);
+    const below = s("text", { x: middle[0], y: middle[1] + 18, class: "link", "text-anchor": "middle" }, rate ? delay : "");
+    const wire = s("g", { class: "wire", tabindex: 0, role: "button", "aria-label": `${words}: change it` }, s("title", {}, words), ...paths.map((d) => s("path", { d })), text, below);
     wire.addEventListener("click", () => chosen(number));
-    wire.addEventListener("keydown", (event) => event.key === "Enter" && chosen(number));
+    wire.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter") return;
+      // What it opens has the focus then, and must not take the key too.
+      event.preventDefault();
+      chosen(number);
+    });
     return wire;
   });
   const hosts = rig.hosts.map((host) => {

@@ -293,6 +293,7 @@ try {
     await page.keyboard.press("Enter");
     const rate = page.getByLabel("rate from modem:eth1");
     assert.equal(await rate.inputValue(), "4mbit");
+    assert.equal(await page.locator(".link-form .status").innerText(), "", "the key that opened it does no more");
     await accessible(page, "the lab with a link open");
     await rate.fill("fast");
     await page.click("text=Change it and run again");
@@ -302,7 +303,9 @@ try {
     await page.click("text=Change it and run again");
     await page.waitForFunction(() => document.querySelectorAll(".chart .old").length > 0, undefined, { timeout: 120_000 });
     assert.equal(await text(), before.replace('rate = "4mbit"', 'rate = "2mbit"'), "all else stays as it stood");
-    await page.locator(".net .wire[aria-label*='2 Mbit/s']").waitFor();
+    await page.locator(".net .wire[aria-label*='2 / 20 Mbit/s, 8 ms']").waitFor();
+    await page.waitForTimeout(600);
+    assert.match(await page.locator("#lab-status").innerText(), /of network in/, "the run has the last word");
   });
   await step("a run over the one before, and one that is cancelled", async () => {
     await page.goto(`${address}#lab=new/two-aqms`);

@@ -158,7 +158,7 @@ function network(ran: Ran, chosen: (link: number) => void): { dom: Element; move
     const label = [rate, delay].filter(Boolean).join(", ");
     const words = `link ${ends.map((e) => `${e.host}:${e.dev}`).join(" – ")}${label ? `, ${label}` : ""}`;
     const text = s("text", { x: middle[0], y: middle[1] - 8, class: "link", "text-anchor": "middle" }, rate || delay);
-    const below = s("text", { x: middle[0], y: middle[1] + 18, class: "link", "text-anchor": "middle" }, rate ? delay : "");
+    const below = s("text", { x: middle[0], y: middle[1] + 18, class: "link", "text-anchor": "middle" }, rate && delay ? ` ${delay}` : "");
     const wire = s("g", { class: "wire", tabindex: 0, role: "button", "aria-label": `${words}: change it` }, s("title", {}, words), ...paths.map((d) => s("path", { d })), text, below);
     wire.addEventListener("click", () => chosen(number));
     wire.addEventListener("keydown", (event) => {

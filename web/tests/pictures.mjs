@@ -81,6 +81,7 @@ const packed = (bytes) => {
   for (let n = 0; n < picture.data.length; n += 1) if (n % 4 !== 3) picture.data[n] = near(picture.data[n]);
   return PNG.sync.write(picture, { colorType: 2, deflateLevel: 9, deflateStrategy: 0, filterType: 0 });
 };
+const axe = readFileSync(join(here, "../node_modules/axe-core/axe.min.js"), "utf8");
 const faults = [];
 let count = 0;
 async function compare(page, name, seeds = []) {
@@ -162,6 +163,11 @@ try {
     for (const [suffix, how] of [["light", {}], ["phone-dark", { width: 400, height: 844, dark: true }]]) {
       const page = await open(url, how);
       await compare(page, `${name}-${suffix}`, suffix === "light" ? [["a panel hidden", "h2 ~ *, h3, table{visibility:hidden!important}"], ["a colour changed", ":root{--soft:#d00!important}"]] : []);
+      // What axe finds serious on the whole page, with everything that can be opened open.
+      await page.evaluate(() => document.querySelectorAll("details").forEach((one) => (one.open = true)));
+      await page.evaluate(axe);
+      const found = await page.evaluate(async () => (await globalThis.axe.run(document, { resultTypes: ["violations"] })).violations.map((v) => `${v.impact} ${v.id}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`));
+      for (const one of found.filter((v) => /^(serious|critical)/.test(v))) faults.push(`${name}-${suffix}: ${one}`);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       if (wide > 0) faults.push(`${name}-${suffix}: ${wide} pixels too wide`);
       await page.context().close();

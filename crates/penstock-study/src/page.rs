@@ -146,7 +146,7 @@ fn tables(page: &mut String, report: &StudyReport) {
 fn head_of_table(page: &mut String, witness: bool) {
     let _ = writeln!(
         page,
-        "<div class=\"wide\"><table><tr><th>quantity</th><th>unit</th><th class=\"n\">published</th><th class=\"n\">median</th>\
+        "<div class=\"wide\" tabindex=\"0\"><table><tr><th>quantity</th><th>unit</th><th class=\"n\">published</th><th class=\"n\">median</th>\
          <th class=\"n\">range</th><th class=\"n\">difference</th><th></th>{}</tr>",
         if witness { "<th class=\"n\">ns-2</th>" } else { "" }
     );
@@ -247,7 +247,7 @@ fn parameters(page: &mut String, study: &Study) {
     }
     page.push_str(
         "<section><h2>What the document does not say</h2><p class=\"note\">A claim that a value was fitted to holds by construction.</p>\
-         <div class=\"wide\"><table><tr><th>free parameter</th><th>value</th><th>how it was found</th><th>fitted to</th></tr>\n",
+         <div class=\"wide\" tabindex=\"0\"><table><tr><th>free parameter</th><th>value</th><th>how it was found</th><th>fitted to</th></tr>\n",
     );
     for p in parameters {
         let fitted = if p.fitted.is_empty() { "none".to_owned() } else { p.fitted.join(", ") };

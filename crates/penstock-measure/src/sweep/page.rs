@@ -54,7 +54,7 @@ pub(crate) fn with(sweep: &Sweep, top: &str) -> String {
         let why = first.refused.as_deref().unwrap_or_default();
         let _ = writeln!(
             page,
-            "<p><b>{count} runs could not be made.</b> The first ({}, seed {}):</p><pre>{}</pre>",
+            "<p><b>{count} runs could not be made.</b> The first ({}, seed {}):</p><pre tabindex=\"0\">{}</pre>",
             escape(&sweep.point_text(first.point)),
             first.seed,
             escape(why.trim_end())
@@ -270,7 +270,7 @@ fn compromises(sweep: &Sweep) -> Vec<String> {
 }
 
 fn table(page: &mut String, sweep: &Sweep) {
-    page.push_str("<h2>All points</h2><div class=\"wide\"><table><tr>");
+    page.push_str("<h2>All points</h2><div class=\"wide\" tabindex=\"0\"><table><tr>");
     let (varied, _) = sweep.varied();
     for &n in &varied {
         let _ = write!(page, "<th class=\"p\">{}</th>", escape(&sweep.parameters[n].path));

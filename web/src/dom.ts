@@ -66,6 +66,9 @@ export function shown(metric: string, value: number): string {
   return `${Number(value.toPrecision(4))}`;
 }
 
+/** The style of a picture that becomes smaller where there is less room, down to a share of its width; then one scrolls. */
+export const fits = (width: number, share: number): string => `max-width:${width}px;min-width:${Math.round(width * share)}px`;
+
 /** Gives a text to the person as a file. */
 export function download(name: string, text: string, type = "text/plain"): void {
   const url = URL.createObjectURL(new Blob([text], { type }));

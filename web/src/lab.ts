@@ -2,7 +2,7 @@
 import { Cancelled, Faults, long, quick } from "./ask";
 import { byId, download, h, say } from "./dom";
 import { Editor } from "./editor";
-import { play, type Ran } from "./play";
+import { type Link, play, type Ran } from "./play";
 
 /** An experiment with the files that it names. */
 export interface Files {
@@ -162,9 +162,56 @@ export class LabView {
   private show(ran: Ran): void {
     const warnings = ran.warnings.length ? h("pre", { class: "warnings" }, ran.warnings.map((w) => w.text).join("\n")) : undefined;
     const report = h("iframe", { title: "the report of the run", sandbox: "allow-scripts allow-downloads", srcdoc: ran.report, class: "report", loading: "lazy" });
-    byId("lab-result").replaceChildren(...[warnings, play(ran, this.kept, (link) => this.goToLink(link)), report].filter((x) => x !== undefined));
+    byId("lab-result").replaceChildren(...[warnings, play(ran, this.kept, (link) => this.openLink(ran, link)), report].filter((x) => x !== undefined));
     byId("lab-after").hidden = false;
     byId("lab-keep").textContent = "Keep this run to compare with";
+  }
+
+  /** Shows what a link has, below the picture, to be changed. */
+  private openLink(ran: Ran, number: number): void {
+    const link = (JSON.parse(ran.record) as { rig: { links: Link[] } }).rig.links[number];
+    const ends = link.ends.map((end) => (typeof end === "string" ? end : `${end.host}:${end.dev}`));
+    const tc = (bits: number) => {
+      const [unit, name] = ([[1e9, "gbit"], [1e6, "mbit"], [1e3, "kbit"]] as const).find(([unit]) => bits >= unit && bits % unit === 0) ?? [1, "bit"];
+      return `${bits / unit}${name}`;
+    };
+    const field = (key: string, words: string, value: string, example: string) => {
+      const input = h("input", { value, size: 9, spellcheck: "false", autocomplete: "off", placeholder: example });
+      return { key, was: value, input, dom: h("label", {}, words, input) };
+    };
+    const rates = link.end_rates_bit_s
+      ? link.end_rates_bit_s.map((bits, n) => field(`ends.${n + 1}.rate`, `rate from ${ends[n]}`, tc(bits), "10mbit"))
+      : [field("rate", "rate", link.rate_bit_s ? tc(link.rate_bit_s) : "", "10mbit")];
+    const fields = [...rates, field("delay", "delay", `${link.delay_ms ?? 0}ms`, "10ms")];
+    const status = h("p", { class: "status", role: "alert" });
+    const form = h(
+      "form",
+      { class: "link-form", "aria-label": `the link ${ends.join(" – ")}` },
+      h("h3", {}, `Link ${ends.join(" – ")}`),
+      h("div", { class: "controls" }, ...fields.map((f) => f.dom), h("button", { class: "main" }, "Change it and run again"), h("button", { type: "button", click: () => this.goToLink(number) }, "Show it in the file"), h("button", { type: "button", click: () => form.remove() }, "Close")),
+      status,
+    );
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const set = fields.filter((f) => f.input.value.trim() !== f.was).map((f) => [f.key, f.input.value.trim()]);
+      if (set.length === 0) return void (status.textContent = "Nothing was changed");
+      try {
+        const changed = await quick.ask<{ text: string; files: [string, string][] }>({ ask: "change", ...this.state(), link: number, set });
+        this.editor.text = changed.text;
+        this.files = changed.files;
+        this.fillFiles();
+        clearTimeout(this.timer);
+        // The run before stays as dashed lines.
+        this.kept = this.last;
+        await this.run();
+      } catch (fault) {
+        status.textContent = fault instanceof Faults ? fault.faults.map((f) => `${f.message}${f.help ? ` (${f.help})` : ""}`).join("\n") : String(fault);
+      }
+    });
+    document.querySelector("#lab-result .link-form")?.remove();
+    document.querySelector("#lab-result .play .wide")?.after(form);
+    fields[0].input.focus();
+    fields[0].input.select();
   }
 
   /** Goes to the nth link of the file, where it stands in the file itself. */

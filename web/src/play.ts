@@ -1,5 +1,5 @@
 // A run as it went: the network with its queues at a moment, curves with that moment marked, and those of the run before.
-import { h, s, shown } from "./dom";
+import { fits, h, s, shown } from "./dom";
 
 export interface Curve {
   host: string;
@@ -18,9 +18,10 @@ export interface Ran {
   series: Curve[];
   tc: { host: string; dev: string; text: string }[];
 }
-interface Link {
+export interface Link {
   ends: string[] | { host: string; dev: string }[];
   rate_bit_s?: number;
+  end_rates_bit_s?: number[];
   delay_ms?: number;
 }
 
@@ -148,12 +149,24 @@ function network(ran: Ran, chosen: (link: number) => void): { dom: Element; move
     const points = ends.map((e) => place.get(e.host) ?? [0, 0]);
     const middle = [points.reduce((sum, p) => sum + p[0], 0) / points.length, points.reduce((sum, p) => sum + p[1], 0) / points.length];
     const paths = points.length === 2 ? [`M${points[0]}L${points[1]}`] : points.map((p) => `M${p}L${middle}`);
-    const label = [link.rate_bit_s ? shown("_bit_s", link.rate_bit_s) : "", link.delay_ms ? shown("_ms", link.delay_ms) : ""].filter(Boolean).join(", ");
+    const rates = link.end_rates_bit_s ?? (link.rate_bit_s ? [link.rate_bit_s] : []);
+    const texts = [...new Set(rates.map((r) => shown("_bit_s", r)))];
+    // One unit for both, where it is one: the wire is short.
+    const unit = texts[0]?.split(" ")[1];
+    const rate = texts.every((t) => t.endsWith(` ${unit}`)) ? texts.map((t, n) => (n < texts.length - 1 ? t.split(" ")[0] : t)).join(" / ") : texts.join(" / ");
+    const delay = link.delay_ms ? shown("_ms", link.delay_ms) : "";
+    const label = [rate, delay].filter(Boolean).join(", ");
     const words = `link ${ends.map((e) => `${e.host}:${e.dev}`).join(" – ")}${label ? `, ${label}` : ""}`;
-    const text = s("text", { x: middle[0], y: middle[1] - 8, class: "link", "text-anchor": "middle" }, label);
-    const wire = s("g", { class: "wire", tabindex: 0, role: "button", "aria-label": `${words}: go to it in the file` }, s("title", {}, words), ...paths.map((d) => s("path", { d })), text);
+    const text = s("text", { x: middle[0], y: middle[1] - 8, class: "link", "text-anchor": "middle" }, rate || delay);
+    const below = s("text", { x: middle[0], y: middle[1] + 18, class: "link", "text-anchor": "middle" }, rate && delay ? ` ${delay}` : "");
+    const wire = s("g", { class: "wire", tabindex: 0, role: "button", "aria-label": `${words}: change it` }, s("title", {}, words), ...paths.map((d) => s("path", { d })), text, below);
     wire.addEventListener("click", () => chosen(number));
-    wire.addEventListener("keydown", (event) => event.key === "Enter" && chosen(number));
+    wire.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter") return;
+      // What it opens has the focus then, and must not take the key too.
+      event.preventDefault();
+      chosen(number);
+    });
     return wire;
   });
   const hosts = rig.hosts.map((host) => {
@@ -176,8 +189,46 @@ function network(ran: Ran, chosen: (link: number) => void): { dom: Element; move
     });
     return group;
   });
-  const picture = s("svg", { class: "net", viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "the network" }, ...wires, ...hosts);
+  const picture = s("svg", { class: "net", viewBox: `0 0 ${width} ${height}`, style: fits(width, 0.6), role: "group", "aria-label": "the network" }, ...wires, ...hosts);
   return { dom: picture, move: (time) => moves.forEach((move) => move(time)) };
+}
+
+/** Something that happens in a run: when, and in words. */
+export interface Happening {
+  time: number;
+  words: string;
+}
+
+/** What begins and ends, and where packets begin to be lost, in the order of time; what happens at one moment is one. */
+export function happenings(ran: Ran): Happening[] {
+  interface Lived {
+    name: string;
+    app?: string;
+    start_s?: number;
+    end_s?: number;
+  }
+  const record = JSON.parse(ran.record) as { apps?: Lived[]; flows?: Lived[] };
+  const all: Happening[] = [];
+  const own = (record.flows ?? []).filter((flow) => !flow.app);
+  for (const one of [...(record.apps ?? []), ...own]) {
+    if (one.start_s !== undefined) all.push({ time: one.start_s, words: `${one.name} begins` });
+    if (one.end_s !== undefined) all.push({ time: one.end_s, words: `${one.name} ends` });
+  }
+  for (const curve of ran.series.filter((c) => c.metric === "drops_packets" && c.host)) {
+    let before = 0;
+    for (const [time, lost] of curve.points) {
+      if (lost > 0 && before <= 0) all.push({ time, words: `${curve.host} ${curve.object} loses packets` });
+      before = lost;
+    }
+  }
+  all.sort((a, b) => a.time - b.time || (a.words < b.words ? -1 : 1));
+  const joined: Happening[] = [];
+  for (const one of all) {
+    const last = joined[joined.length - 1];
+    if (last && one.time - last.time < 1e-9) last.words += `; ${one.words}`;
+    else joined.push({ ...one });
+  }
+  return joined;
 }
 
 /** Everything of a run that moves with its time. */
@@ -223,11 +274,24 @@ export function play(ran: Ran, before: Ran | undefined, chosen: (link: number) =
     const next = forward ? times.find((t) => t > now + 1e-9) : [...times].reverse().find((t) => t < now - 1e-9);
     move(next ?? (forward ? ran.duration_s : 0));
   };
+  const events = happenings(ran);
+  const told = h("p", { class: "happening soft", role: "status" });
+  const event = (forward: boolean) => () => {
+    stop();
+    const now = Number(slider.value);
+    // The slider stands on thousandths of the run.
+    const near = ran.duration_s / 2000;
+    const next = forward ? events.find((e) => e.time > now + near) : events.filter((e) => e.time < now - near).pop();
+    if (next) move(next.time);
+    told.textContent = next ? `${next.time.toFixed(3)} s: ${next.words}` : forward ? "Nothing happens after this moment" : "Nothing happens before this moment";
+  };
+  const earlier = h("button", { "aria-label": "one event back", click: event(false) }, "⇤");
+  const later = h("button", { "aria-label": "one event on", click: event(true) }, "⇥");
   const back = h("button", { "aria-label": "one sample back", click: beside(false) }, "◂");
   const on = h("button", { "aria-label": "one sample on", click: beside(true) }, "▸");
-  const controls = h("div", { class: "controls" }, button, back, on, slider, clock);
+  const controls = h("div", { class: "controls" }, button, earlier, back, on, later, slider, clock);
   const picture = net ? h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "the network" }, net.dom as unknown as Node) : h("p", { class: "soft" }, "A network of so many machines is not drawn; the report below has it.");
-  const dom = h("div", { class: "play" }, controls, picture, h("div", { class: "charts" }, ...all.map((c) => c.dom)));
+  const dom = h("div", { class: "play" }, controls, told, picture, h("div", { class: "charts" }, ...all.map((c) => c.dom)));
   move(0);
   return dom;
 }

@@ -1,5 +1,5 @@
 // The classes of a device, drawn: each below its parent, with rate and ceiling; arrows to where one borrows.
-import { h, rate, s } from "./dom";
+import { fits, h, rate, s } from "./dom";
 
 export interface Class {
   kind: string;
@@ -138,7 +138,7 @@ export function draw(device: Device, go: (line: number) => void): HTMLElement {
     boxes.append(box);
   }
   const arrow = s("marker", { id: "borrow", viewBox: "0 0 8 8", refX: 6, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse" }, s("path", { d: "M0 0L8 4L0 8z", class: "head" }));
-  const picture = s("svg", { class: "tree", viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": `queues of ${device.name}` }, s("defs", {}, arrow), lines, arrows, boxes);
+  const picture = s("svg", { class: "tree", viewBox: `0 0 ${width} ${height}`, style: fits(width, 0.72), role: "group", "aria-label": `queues of ${device.name}` }, s("defs", {}, arrow), lines, arrows, boxes);
   const facts = [`${device.filters} filter${device.filters === 1 ? "" : "s"}`];
   if (device.link_bit_s) facts.push(`line of ${rate(device.link_bit_s)}`);
   if (left) facts.push(`${left} more are not drawn: see the partition`);

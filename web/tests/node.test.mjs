@@ -4,6 +4,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
+import Ajv from "ajv";
+import { parse } from "smol-toml";
 import { Core } from "./built/core.mjs";
 import { LEFT_OUT, here, record, root, said, sha256 } from "./native.mjs";
 
@@ -98,4 +100,56 @@ test("a question that is none is told", async () => {
   const core = await Core.load(module);
   assert.match(core.ask({ ask: "nothing" }).faults[0].message, /is not a question/);
   assert.match(core.ask({ ask: "run", text: "title = 3" }).faults[0].text, /title/);
+});
+
+test("what the lessons say of their experiments", async () => {
+  const core = await Core.load(module);
+  const flows = (text) => JSON.parse(ok(core.ask({ ask: "run", name: "x.toml", text, files: [], samples: 0 })).record);
+  const experiment = (id) => {
+    const { html } = material.lessons.find((lesson) => lesson.id === id);
+    const code = /<code class="language-toml">([^]*?)<\/code>/.exec(html)[1];
+    return code.replaceAll("&quot;", '"').replaceAll("&#39;", "'").replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+  };
+  const lesson = (id) => readFileSync(join(root, "web/lessons", readdirSync(join(root, "web/lessons")).find((name) => name.endsWith(`-${id}.md`))), "utf8");
+  const says = (id, figure) => assert.ok(lesson(id).includes(figure), `${id} does not say ${figure}`);
+  const kbit = (bits) => Math.round(bits / 1000);
+  // A voice call behind one queue, and in a class of its own.
+  const call = experiment("router-of-2000");
+  for (const text of [call, call.replaceAll("  # tc", "  tc")]) {
+    const voice = flows(text).flows.find((flow) => flow.name === "voice");
+    says("router-of-2000", `${voice.lost_packets} ${voice.lost_packets > 1 ? "are" : "is"} lost`);
+  }
+  // The clock's table.
+  const clock = experiment("clock");
+  for (const rate of [500, 700, 800, 1000]) {
+    const at = (hz) => kbit(flows(clock.replace("700kbit", `${rate}kbit`).replace("hz     = 100", `hz = ${hz}`)).flows[0].goodput_bit_s);
+    says("clock", `| ${rate}kbit | ${at(100)} kbit/s | ${at(1000)} kbit/s |`);
+  }
+  // Shares of those near and those far away.
+  const near = experiment("near-and-far");
+  for (const [queue, words] of [["pfifo limit 72", "`pfifo limit 72`"], [/red min .*3mbit/.exec(lesson("near-and-far"))[0], "`red`, as below"], ["fq_codel", "`fq_codel`"]]) {
+    const groups = flows(near.replace("pfifo limit 72", queue)).groups;
+    const of = (name) => kbit(groups.find((group) => group.name === name).goodput_bit_s);
+    says("near-and-far", `| ${words} | ${of("far")} kbit/s | ${of("near")} kbit/s |`);
+  }
+  // Who is served first.
+  const bands = experiment("pfifo-fast");
+  const second = flows(bands).apps.find((app) => app.name === "second").throughput_bit_s;
+  says("pfifo-fast", `${(second / 1e6).toFixed(1)} Mbit/s`);
+});
+
+test("the schema of experiments, by a validator of others", () => {
+  const schema = JSON.parse(readFileSync(join(root, "docs/experiment.schema.json"), "utf8"));
+  const validate = new Ajv({ strict: true, allErrors: true, allowUnionTypes: true }).compile(schema);
+  for (const { name, text } of material.examples) {
+    const file = parse(text);
+    assert.ok(validate(file), `${name}: ${JSON.stringify(validate.errors)}`);
+    for (const [key, value] of Object.entries(file)) {
+      const { [key]: _, ...rest } = file;
+      assert.ok(!validate({ ...rest, [`${key}x`]: value }), `${name}: ${key}x`);
+    }
+    for (const wrong of [{ duration: 10 }, { seed: "1" }, { host: [] }, { link: [{ ends: true }] }, { flow: [{ from: "a" }] }, { kernel: "3.0" }]) {
+      assert.ok(!validate({ ...file, ...wrong }), `${name}: ${JSON.stringify(wrong)}`);
+    }
+  }
 });

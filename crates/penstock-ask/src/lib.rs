@@ -41,11 +41,12 @@ pub fn answer(question: &Value, progress: &mut dyn FnMut(f64)) -> Result<Value, 
         "shell" => script::shell(&read(question)?),
         "run" => ran(question, progress).map(|(_, answer)| answer),
         "read" => run::read(&read(question)?),
+        "change" => run::change(read(question)?),
         "replay" => run::replay(&read(question)?),
         "words" => words::words(&read(question)?),
         "rules" => Ok(words::rules()),
         _ => Err(fault(format!(
-            "\"{ask}\" is not a question; there are check, explain, partition, diff, shell, run, read, replay, words and rules"
+            "\"{ask}\" is not a question; there are check, explain, partition, diff, shell, run, read, change, replay, words and rules"
         ))),
     }
 }

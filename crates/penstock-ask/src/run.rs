@@ -3,6 +3,7 @@
 use crate::{Faults, fault, said};
 use penstock_lab::experiment::{self, Experiment};
 use penstock_lab::run::{self, Options};
+use penstock_lab::sweep;
 use penstock_machine::script::{self, Kept};
 use penstock_measure::report::{self, Page};
 use penstock_model::{Diagnostic, Kernel, Span};
@@ -65,6 +66,42 @@ impl Wanted {
         };
         experiment::parse_with(&self.text, &self.name, &loader)
     }
+}
+
+/// A link of an experiment that is to be another.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Change {
+    #[serde(rename = "ask")]
+    _ask: String,
+    /// The experiment's text, its name and files, as of a run.
+    text: String,
+    #[serde(default = "nameless")]
+    name: String,
+    #[serde(default)]
+    files: Vec<(String, String)>,
+    /// The number of the link among those of the record's `rig`, from 0.
+    link: usize,
+    /// Keys, and what they become.
+    set: Vec<(String, String)>,
+}
+
+/// The texts with a link changed: `text` of the experiment and its `files`. What can then not be read is refused.
+pub(crate) fn change(wanted: Change) -> Result<Value, Faults> {
+    let Change { text, name, files, link, set, .. } = wanted;
+    let mut changed = Wanted { _ask: String::new(), text, name, files, seed: None, samples: 0 };
+    let experiment = changed.experiment()?;
+    let (source, text) = sweep::change_link(&experiment, link, &set).map_err(|fault| vec![fault])?;
+    if source == 0 {
+        changed.text = text;
+    } else {
+        let name = plain(&experiment.sources[source].name);
+        for (_, old) in changed.files.iter_mut().filter(|(path, _)| plain(path) == name) {
+            old.clone_from(&text);
+        }
+    }
+    changed.experiment()?;
+    Ok(json!({ "text": changed.text, "files": changed.files }))
 }
 
 /// Whether an experiment can be read, and what it is made of.
@@ -181,6 +218,23 @@ mod tests {
         assert!(answer["record"].as_str().unwrap().contains("\"kind\": \"sfq\""));
         assert!(answer["report"].as_str().unwrap().starts_with("<!doctype html>"));
         assert!(answer["outputs"][0].as_str().unwrap().contains("1 received"));
+    }
+
+    #[test]
+    fn a_link_is_changed_and_all_else_stays() {
+        let question = json!({
+            "ask": "change", "name": "lab/second.toml", "text": "base = \"first.toml\" # the first\n", "files": [["lab/first.toml", FIRST], ["lab/shape.sh", ""]],
+            "link": 0, "set": [["rate", "5mbit"], ["loss", "1%"]],
+        });
+        let changed = answer(&question, &mut |_| {}).unwrap();
+        assert_eq!(changed["text"], question["text"]);
+        let expected = FIRST
+            .replace("rate = \"10mbit\"", "rate = \"5mbit\"")
+            .replace("[[link]]", "[[link]]\nloss = \"1%\"");
+        assert_eq!(changed["files"][0][1], expected);
+        let mut wrong = question.clone();
+        wrong["set"] = json!([["rate", "fast"]]);
+        assert!(answer(&wrong, &mut |_| {}).unwrap_err()[0].message.contains("is not a rate"));
     }
 
     #[test]

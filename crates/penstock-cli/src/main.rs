@@ -107,6 +107,8 @@ enum Verb {
     Serve(serve::Args),
     /// Serve an editor: the language server for scripts of tc and experiment files, on standard input and output
     Lsp,
+    /// Print the JSON schema of experiment files, for editors and other programs
+    Schema,
     /// Print completions for a shell
     Completions(manual::CompletionsArgs),
     /// Print a manual page, or write all of them
@@ -162,6 +164,11 @@ fn verb(cli: Cli) -> anyhow::Result<ExitCode> {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(why) => anyhow::bail!("the editor: {why}"),
         },
+        Verb::Schema => {
+            let schema = serde_json::to_string_pretty(&penstock_lab::experiment::schema())?;
+            print(&format!("{schema}\n"))?;
+            Ok(ExitCode::SUCCESS)
+        }
         Verb::Completions(args) => manual::completions(&args, Cli::command()),
         Verb::Man(args) => manual::man(&args, Cli::command()),
         Verb::Wire(args) => traffic::wire(&args),

@@ -142,6 +142,13 @@ fn shell(name: &str, script: &str, folder: &Path) -> Option<String> {
 }
 
 #[test]
+fn the_schema_is_the_one_of_the_docs() {
+    let folder = Scratch::new("begin-schema");
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/experiment.schema.json");
+    assert!(ok(&folder.0, &["schema"]) == std::fs::read_to_string(docs).unwrap());
+}
+
+#[test]
 fn completions_are_of_every_verb_and_a_shell_takes_them() {
     let folder = Scratch::new("begin-completions");
     for name in ["bash", "zsh", "fish", "elvish", "powershell"] {

@@ -1,8 +1,9 @@
-//! The language server: what is wrong in scripts of tc and in experiment files, with fixes; what a class is promised, the words that may
-//! follow, and the way to a class.
+//! The language server: what is wrong in scripts of tc and in experiment files, with fixes; what a class is promised, what a key means, the
+//! words and keys that may follow, and the way to a class.
 //!
 //! Follows: the Language Server Protocol 3.17. Texts come whole; positions count UTF-16.
 
+mod keys;
 mod place;
 mod text;
 

@@ -1,5 +1,6 @@
 //! A text in an editor, and what is known of it.
 
+use crate::keys::Place;
 use crate::place;
 use penstock_lab::experiment;
 use penstock_model::{Diagnostic, Severity};
@@ -165,10 +166,27 @@ impl Text {
         None
     }
 
-    /// What a class or a qdisc under the pointer is.
+    /// The text up to a place; `whole`: to the end of the word there.
+    fn before(&self, (line, character): (usize, usize), whole: bool) -> &str {
+        let above: usize = self.text.split_inclusive('\n').take(line).map(str::len).sum();
+        let words = self.text[above..].lines().next().unwrap_or_default();
+        let mut end = place::byte(words, character);
+        if whole {
+            let part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+            end += words[end..].find(|c| !part(c)).unwrap_or(words.len() - end);
+        }
+        &self.text[..above + end]
+    }
+
+    /// What a class or a qdisc under the pointer is; of an experiment what a key means.
     pub(crate) fn meaning(&mut self, (line, character): (usize, usize)) -> Value {
+        if self.kind == Kind::Experiment {
+            let said = Place::behind(self.before((line, character), true)).meaning();
+            return said
+                .map_or(Value::Null, |text| json!({ "contents": { "kind": "markdown", "value": text } }));
+        }
         let word = place::word(self.line(line), character).to_owned();
-        if self.kind != Kind::Script || word.is_empty() {
+        if word.is_empty() {
             return Value::Null;
         }
         let Some((device, found)) = self.named(&word) else { return Value::Null };
@@ -180,10 +198,10 @@ impl Text {
         json!({ "contents": { "kind": "markdown", "value": text } })
     }
 
-    /// The words that may follow.
+    /// The words that may follow; of an experiment the keys and the words of values.
     pub(crate) fn words(&mut self, (line, character): (usize, usize)) -> Value {
-        if self.kind != Kind::Script {
-            return Value::Null;
+        if self.kind == Kind::Experiment {
+            return Place::behind(self.before((line, character), false)).choices().into();
         }
         let whole = self.line(line);
         let before = &whole[..place::byte(whole, character)];

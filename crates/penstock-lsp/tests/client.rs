@@ -140,6 +140,16 @@ fn an_experiment_has_its_faults_in_their_places() {
     let found = editor.told();
     assert!(found.iter().any(|f| f["range"]["start"]["line"] == 1), "{found:?}");
     assert_eq!(editor.at("textDocument/definition", uri, 7, 22)["range"]["start"]["line"], 4);
+    // Keys and words of a table, and what they mean.
+    let label = |all: &Value, word: &str| all.as_array().unwrap().iter().any(|one| one["label"] == word);
+    let keys = editor.at("textDocument/completion", uri, 8, 0);
+    assert!(label(&keys, "framing") && !label(&keys, "ends"), "{keys}");
+    let hover = editor.at("textDocument/hover", uri, 7, 2)["contents"]["value"].clone();
+    assert!(hover.as_str().unwrap().contains("Two ends; more share one medium"), "{hover}");
+    let change = json!({ "textDocument": { "uri": uri, "version": 2 }, "contentChanges": [{ "text": format!("{text}framing = ") }] });
+    editor.tell("textDocument/didChange", change);
+    let words = editor.at("textDocument/completion", uri, 8, 10);
+    assert!(label(&words, "\"atm\""), "{words}");
     // Another TOML file is left alone.
     editor.open("file:///Cargo.toml", "toml", "[package]\n");
     assert_eq!(editor.at("textDocument/hover", "file:///Cargo.toml", 0, 2), Value::Null);

@@ -341,7 +341,7 @@ pub fn html(tune: &Tune) -> String {
     if let (false, Some(centre)) = (matters.is_empty(), tune.centre) {
         let _ = writeln!(
             top,
-            "<h2>What matters</h2><p class=\"soft\">Each parameter alone, from point {} ({}): by how much the medians change, with the same seeds.</p><pre>{}</pre>",
+            "<h2>What matters</h2><p class=\"soft\">Each parameter alone, from point {} ({}): by how much the medians change, with the same seeds.</p><pre tabindex=\"0\">{}</pre>",
             centre + 1,
             escape(&sweep.point_text(centre)),
             escape(&matters.text(0))

@@ -43,7 +43,7 @@ const OF_PAGE: &str = "default-src 'self'; script-src 'self' 'unsafe-inline' 'wa
 const OF_RUNS: &str = "sandbox allow-scripts allow-downloads allow-popups; default-src 'none'; script-src 'unsafe-inline'; \
                        style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// Our own lists have no scripts at all.
-const OF_LISTS: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+const OF_LISTS: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 

@@ -162,7 +162,7 @@ impl Runs {
             out.push_str("<p>There are none yet: <code>penstock run FILE</code> and <code>penstock sweep FILE</code> write them.</p>\n");
         } else {
             out.push_str(
-                "<form action=\"/compare\"><div class=\"wide\"><table><thead><tr><th>run</th><th>title</th><th class=\"n\">s</th>\
+                "<form action=\"/compare\"><div class=\"wide\" tabindex=\"0\"><table><thead><tr><th>run</th><th>title</th><th class=\"n\">s</th>\
                  <th class=\"n\">seed</th><th class=\"n\">expectations met</th><th>before</th><th>after</th></tr></thead><tbody>\n",
             );
             for (path, what) in &list {

@@ -3,6 +3,7 @@
 use super::report::{ClaimRow, NumberRow};
 use super::{Figure, Judgement, Study, StudyReport};
 use penstock_measure::plot::{CHART_STYLE, RANGE_STYLE, STYLE, escape};
+use penstock_measure::report::NO_ICON;
 use std::fmt::Write;
 
 const PAGE_STYLE: &str = include_str!("page.css");
@@ -11,7 +12,7 @@ const PAGE_STYLE: &str = include_str!("page.css");
 pub(super) fn page(study: &Study, report: &StudyReport, figures: &[Figure]) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">{NO_ICON}\
          <title>{0}</title><style>{STYLE}{CHART_STYLE}{RANGE_STYLE}{PAGE_STYLE}</style></head><body><main>\n\
          <header><h1>{0}</h1><p class=\"source\">{1}</p>",
         escape(report.study),
@@ -145,7 +146,7 @@ fn tables(page: &mut String, report: &StudyReport) {
 fn head_of_table(page: &mut String, witness: bool) {
     let _ = writeln!(
         page,
-        "<div class=\"wide\"><table><tr><th>quantity</th><th>unit</th><th class=\"n\">published</th><th class=\"n\">median</th>\
+        "<div class=\"wide\" tabindex=\"0\"><table><tr><th>quantity</th><th>unit</th><th class=\"n\">published</th><th class=\"n\">median</th>\
          <th class=\"n\">range</th><th class=\"n\">difference</th><th></th>{}</tr>",
         if witness { "<th class=\"n\">ns-2</th>" } else { "" }
     );
@@ -246,7 +247,7 @@ fn parameters(page: &mut String, study: &Study) {
     }
     page.push_str(
         "<section><h2>What the document does not say</h2><p class=\"note\">A claim that a value was fitted to holds by construction.</p>\
-         <div class=\"wide\"><table><tr><th>free parameter</th><th>value</th><th>how it was found</th><th>fitted to</th></tr>\n",
+         <div class=\"wide\" tabindex=\"0\"><table><tr><th>free parameter</th><th>value</th><th>how it was found</th><th>fitted to</th></tr>\n",
     );
     for p in parameters {
         let fitted = if p.fitted.is_empty() { "none".to_owned() } else { p.fitted.join(", ") };

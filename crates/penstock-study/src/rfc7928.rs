@@ -242,7 +242,7 @@ fn page(words: &str, report: &StudyReport, drawn: &[Figure]) -> String {
     let mut page = opening(&title);
     let _ = write!(
         page,
-        "<header><h1>{}</h1><p class=\"facts\"><span>{}</span></p></header>\n<section id=\"claims\"><h2>Scenarios</h2><div class=\"wide\"><table><thead><tr>\
+        "<header><h1>{}</h1><p class=\"facts\"><span>{}</span></p></header>\n<section id=\"claims\"><h2>Scenarios</h2><div class=\"wide\" tabindex=\"0\"><table><thead><tr>\
          <th>scenario</th><th>asked</th><th>bound</th><th>measured</th><th></th></tr></thead><tbody>\n",
         escape(&title),
         escape(&report.score())

@@ -14,7 +14,7 @@ const LEAST: u32 = 20;
 /// Options of `cargo xtask web`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Try it as well: in node, and in Chromium where that is installed
+    /// Try it as well: in node, and in Chromium and Firefox where these are installed
     #[arg(long)]
     test: bool,
     /// Leave the program as it was compiled last; build the page alone
@@ -67,12 +67,40 @@ pub fn kit() -> Result<Kit, String> {
     Ok(Kit { folder })
 }
 
-/// The distribution's browser, where it is installed.
-pub fn chromium() -> Option<PathBuf> {
-    let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
-    let usual =
-        ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].map(PathBuf::from);
-    named.into_iter().chain(usual).find(|path| path.is_file())
+/// A browser that the page is tried in.
+struct Browser {
+    /// Its name, the word for `tests/browser.mjs`, and the variable that names another program.
+    name: &'static str,
+    word: &'static str,
+    variable: &'static str,
+    /// Where distributions have it.
+    usual: &'static [&'static str],
+    package: &'static str,
+}
+
+const BROWSERS: [Browser; 2] = [
+    Browser {
+        name: "Chromium",
+        word: "chromium",
+        variable: "CHROMIUM",
+        usual: &["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"],
+        package: "chromium",
+    },
+    Browser {
+        name: "Firefox",
+        word: "firefox",
+        variable: "FIREFOX",
+        usual: &["/usr/bin/firefox-esr", "/usr/bin/firefox"],
+        package: "firefox-esr",
+    },
+];
+
+impl Browser {
+    /// The program, where it is installed.
+    fn program(&self) -> Option<PathBuf> {
+        let named = std::env::var_os(self.variable).map(PathBuf::from);
+        named.into_iter().chain(self.usual.iter().map(PathBuf::from)).find(|path| path.is_file())
+    }
 }
 
 impl Kit {
@@ -130,13 +158,25 @@ impl Kit {
         let mut node = Command::new("node");
         node.args(["--test", "tests/node.test.mjs"]).env("PENSTOCK", &native);
         self.run("tests in node", &mut node)?;
-        let Some(browser) = chromium() else {
-            return Ok(Some("the page in a browser: apt-get install chromium".to_owned()));
-        };
-        let mut tests = Command::new("node");
-        tests.arg("tests/browser.mjs").env("PENSTOCK", &native).env("CHROMIUM", browser);
-        self.run("tests in a browser", &mut tests)?;
-        Ok(None)
+        let mut left_out = Vec::new();
+        for browser in &BROWSERS {
+            let Some(program) = browser.program() else {
+                left_out.push(format!("the page in {}: apt-get install {}", browser.name, browser.package));
+                continue;
+            };
+            let mut tests = Command::new("node");
+            tests
+                .args(["tests/browser.mjs", browser.word])
+                .env("PENSTOCK", &native)
+                .env(browser.variable, &program);
+            self.run(&format!("tests in {}", browser.name), &mut tests)?;
+            if browser.variable == "CHROMIUM" {
+                let mut pictures = Command::new("node");
+                pictures.arg("tests/pictures.mjs").env("PENSTOCK", &native).env("CHROMIUM", &program);
+                self.run("pictures", &mut pictures)?;
+            }
+        }
+        Ok((!left_out.is_empty()).then(|| left_out.join("; ")))
     }
 }
 

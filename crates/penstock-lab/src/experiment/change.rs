@@ -1,6 +1,8 @@
 //! Links that change in the run: `rate`, `delay` and `loss` as functions of time, traces of opportunities, and `down`.
 
 use super::Builder;
+use super::form::Form;
+use super::forms;
 use super::read::{self, Faults, Table, Val};
 use super::spec::{Change, Values};
 use penstock_model::{Rate, Span};
@@ -83,7 +85,7 @@ fn changes(value: Val<'_>) -> bool {
 pub(super) fn down(value: Val<'_>, faults: &mut Faults<'_>) -> Vec<(Span, Span)> {
     let mut all: Vec<(Span, Span)> = Vec::new();
     for one in read::list(value) {
-        let Some(mut table) = Table::of(one, "down", faults) else { continue };
+        let Some(mut table) = Table::of(one, "down", &forms::DOWN, faults) else { continue };
         let mut time = |key: &'static str| {
             let value = table.need(key, &format!("{key} = \"3s\""), faults)?;
             read::time(key, value, faults)
@@ -109,7 +111,7 @@ pub(super) fn down(value: Val<'_>, faults: &mut Faults<'_>) -> Vec<(Span, Span)>
 /// `{ trace = "@lte.down" }`: the milliseconds; `None` for anything else.
 fn trace(builder: &Builder<'_>, value: Val<'_>, faults: &mut Faults<'_>) -> Option<Option<Vec<u32>>> {
     value.get_ref().as_table()?.get("trace")?;
-    let mut table = Table::of(value, "rate", faults)?;
+    let mut table = Table::of(value, "rate", &forms::RATE_CHANGE, faults)?;
     let path = table.take("trace")?;
     table.finish(faults);
     let Some(text) = read::string("trace", path, faults) else { return Some(None) };
@@ -159,6 +161,15 @@ pub(super) fn opportunities(text: &str) -> Result<Vec<u32>, String> {
     }
 }
 
+/// The forms of a quantity's steps and of its functions of time.
+fn forms(key: &str) -> (&'static Form, &'static Form) {
+    match key {
+        "rate" => (&forms::RATE_STEP, &forms::RATE_CHANGE),
+        "delay" => (&forms::DELAY_STEP, &forms::DELAY_CHANGE),
+        _ => (&forms::LOSS_STEP, &forms::LOSS_CHANGE),
+    }
+}
+
 /// A list of `{ at, value }`, or one of the functions.
 fn values(
     key: &'static str,
@@ -170,7 +181,7 @@ fn values(
     if let DeValue::Array(_) = value.get_ref() {
         return list(key, example, value, reads, faults);
     }
-    let mut table = Table::of(value, key, faults)?;
+    let mut table = Table::of(value, key, forms(key).1, faults)?;
     let pair = |name: &'static str, table: &mut Table<'_>, faults: &mut Faults<'_>| {
         let found = table.take(name)?;
         let two: Vec<Option<u64>> = read::list(found).into_iter().map(|v| reads(key, v, faults)).collect();
@@ -252,7 +263,7 @@ fn list(
     let mut all: Vec<(Span, u64)> = Vec::new();
     let items = read::list(value);
     for one in &items {
-        let Some(mut table) = Table::of(one, key, faults) else { continue };
+        let Some(mut table) = Table::of(one, key, forms(key).0, faults) else { continue };
         let at = table.need("at", "at = \"5s\"", faults).and_then(|v| read::time("at", v, faults));
         let said = format!("value = {example}");
         let number = table.need("value", &said, faults).and_then(|v| reads(key, v, faults));

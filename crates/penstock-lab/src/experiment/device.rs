@@ -1,6 +1,7 @@
 //! The devices of `[host.NAME]`: every key that is not one of the host's own, and `[host.NAME.device]` for any name whatever.
 
 use super::Builder;
+use super::forms;
 use super::read::{self, Faults, Table, Val};
 use super::source::meant;
 use super::spec::{Device, Host};
@@ -30,7 +31,7 @@ pub(super) fn read(host: &mut Host, table: &mut Table<'_>, faults: &mut Faults<'
         // A table of devices; anything else is a device that is called so.
         if let (DeValue::Table(_), "device") = (value.get_ref(), name.as_str()) {
             table.took(key);
-            let Some(mut devices) = Table::of(value, "device", faults) else { continue };
+            let Some(mut devices) = Table::of(value, "device", &forms::CARDS, faults) else { continue };
             let all = devices.take_all(|_| true);
             found.extend(all.into_iter().map(|(name, key, value)| Found { name, key, value, exact: true }));
             continue;
@@ -145,7 +146,7 @@ fn read_device(device: &mut Device, value: Val<'_>, faults: &mut Faults<'_>) {
         addresses(&name, value, device, faults);
         return;
     }
-    let Some(mut table) = Table::of(value, name.clone(), faults) else { return };
+    let Some(mut table) = Table::of(value, name.clone(), &forms::DEVICE, faults) else { return };
     if let Some(value) = table.take("address") {
         addresses("address", value, device, faults);
     }

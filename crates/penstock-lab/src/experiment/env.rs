@@ -1,6 +1,7 @@
 //! `env` of a host: variables that its setup finds set.
 
 use super::Builder;
+use super::forms;
 use super::read::{Faults, Table, Val, string};
 use super::source::Place;
 use super::spec::{Host, Script};
@@ -12,7 +13,7 @@ pub(super) type Env = BTreeMap<String, (String, Place)>;
 
 /// `env`: variables of the setup. A number is taken as it is written.
 pub(super) fn read(value: Val<'_>, env: &mut Env, faults: &mut Faults<'_>) {
-    let Some(table) = Table::of(value, "env", faults) else { return };
+    let Some(table) = Table::of(value, "env", &forms::VARIABLES, faults) else { return };
     for (name, span, value) in table.rest() {
         let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         if !begins || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {

@@ -3,6 +3,7 @@
 use super::Builder;
 use super::device;
 use super::env::{self, Env};
+use super::forms;
 use super::read::{self, Faults, Table, Val};
 use super::source::{Place, meant};
 use super::spec::{Cost, Device, Host, Os, Script};
@@ -30,6 +31,12 @@ pub(super) struct Draft {
 /// A kernel profile: a kernel before 2.6 is the oldest there is with another clock.
 pub(super) type Profile = (Kernel, Option<OldRelease>);
 
+/// The names of all kernel profiles.
+pub(super) fn kernels() -> Vec<&'static str> {
+    let old = OldRelease::ALL.iter().map(|k| k.name());
+    old.chain(Kernel::ALL.iter().map(|k| k.name())).collect()
+}
+
 /// A kernel profile's name.
 pub(super) fn kernel(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Profile> {
     let text = match value.get_ref() {
@@ -40,8 +47,7 @@ pub(super) fn kernel(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Profile>
     if let Some(old) = OldRelease::ALL.into_iter().find(|old| old.name() == text) {
         return Some((Kernel::V2_6_35, Some(old)));
     }
-    let old = OldRelease::ALL.iter().map(|k| k.name());
-    let names: Vec<&str> = old.chain(Kernel::ALL.iter().map(|k| k.name())).collect();
+    let names = kernels();
     match Kernel::parse(&text) {
         Ok(kernel) => Some((kernel, None)),
         Err(_) => {
@@ -65,7 +71,7 @@ pub(super) fn dist(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option
             times.into_iter().collect::<Option<Vec<_>>>().map(Dist::Table)
         }
         DeValue::Table(_) => {
-            let mut table = Table::of(value, format!("{key} = {{ … }}"), faults)?;
+            let mut table = Table::of(value, format!("{key} = {{ … }}"), &forms::TIMES, faults)?;
             let found = span_of(&mut table, faults);
             table.finish(faults);
             found
@@ -127,7 +133,7 @@ fn pauses(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Vec<(Span, Span)>> 
     let span = value.span();
     let mut all: Vec<(Span, Span)> = Vec::new();
     let mut one = |value: Val<'_>, faults: &mut Faults<'_>| {
-        let mut table = Table::of(value, "pause = { at = \"5s\", lasts = \"50ms\" }", faults)?;
+        let mut table = Table::of(value, "pause = { at = \"5s\", lasts = \"50ms\" }", &forms::PAUSE, faults)?;
         let mut time = |key: &'static str| match table.take(key) {
             Some(v) => read::time(key, v, faults),
             None => {
@@ -172,7 +178,7 @@ fn cost(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Cost> {
             pauses: Vec::new(),
         });
     }
-    let mut table = Table::of(value, "cost = { … }", faults)?;
+    let mut table = Table::of(value, "cost = { … }", &forms::COST, faults)?;
     let packet = table.take("packet").map(|v| (v, dist("packet", v, faults)));
     let spread = table.take("spread").map(|v| (v, read::time("spread", v, faults)));
     let byte = table.take("byte").map(|v| picoseconds(v, faults));
@@ -264,7 +270,9 @@ impl Builder<'_> {
                 faults.add(name.span(), format!("a host cannot be called \"{text}\""), help);
                 continue;
             }
-            let Some(table) = Table::of(value, format!("[host.{text}]"), faults) else { continue };
+            let Some(table) = Table::of(value, format!("[host.{text}]"), &forms::HOST, faults) else {
+                continue;
+            };
             let at = match begun.get(&**text) {
                 Some(&at) => at,
                 None => {
@@ -571,7 +579,7 @@ fn os(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Os> {
 
 /// `files = { "video.wmv" = "30mb" }`.
 fn files(value: Val<'_>, host: &mut Host, faults: &mut Faults<'_>) {
-    let Some(mut table) = Table::of(value, "files", faults) else { return };
+    let Some(mut table) = Table::of(value, "files", &forms::FILES, faults) else { return };
     for (name, key, value) in table.take_all(|_| true) {
         if name.is_empty() || name.contains(char::is_whitespace) || name.contains(':') {
             faults.add(key, format!("a file cannot be called \"{name}\""), "leave out blanks and colons");

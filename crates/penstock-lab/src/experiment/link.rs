@@ -2,6 +2,7 @@
 
 use super::Builder;
 use super::change;
+use super::forms;
 use super::queue;
 use super::read::{self, Faults, Table, Val};
 use super::source::Place;
@@ -16,13 +17,14 @@ pub(super) fn tables<'a>(
     example: &str,
     faults: &mut Faults<'_>,
 ) -> Vec<Table<'a>> {
+    let Some(form) = forms::EXPERIMENT.key(key).and_then(|k| k.kind.table()) else { return Vec::new() };
     let Some(value) = table.take(key) else { return Vec::new() };
     let DeValue::Array(items) = value.get_ref() else {
         let help = format!("write [[{key}]] with two brackets and below it {example}");
         faults.add(value.span(), format!("{key} is not a list of tables"), help);
         return Vec::new();
     };
-    items.iter().filter_map(|v| Table::of(v, format!("[[{key}]]"), faults)).collect()
+    items.iter().filter_map(|v| Table::of(v, format!("[[{key}]]"), form, faults)).collect()
 }
 
 /// One of some words.
@@ -127,7 +129,7 @@ pub(super) fn end(builder: &Builder<'_>, value: Val<'_>, faults: &mut Faults<'_>
     if !value.get_ref().is_table() {
         return named("ends", value, faults);
     }
-    let mut table = Table::of(value, "an end", faults)?;
+    let mut table = Table::of(value, "an end", &forms::END, faults)?;
     let found = table.need("end", "end = \"a:eth0\"", faults).and_then(|v| named("end", v, faults));
     let mut changes = Changes::default();
     let rate = table.take("rate").and_then(|v| change::rate(builder, v, faults)).map(|said| {

@@ -1,6 +1,7 @@
 //! `load`: what a flow sends.
 
 use super::Builder;
+use super::forms;
 use super::host::{dist, drawn};
 use super::read::{self, Faults, Table, Val};
 use super::source::meant;
@@ -26,10 +27,10 @@ const FORMS: &str = "write \"greedy\", a rate (\"64kbit\"), { bytes = \"10mb\" }
 const ECHO_SIZE: u32 = 56;
 
 /// A name, and the load it stands for.
-type Profile = (&'static str, fn() -> Load);
+pub(super) type Profile = (&'static str, fn() -> Load);
 
 /// Traffic with a name of its own.
-const PROFILES: [Profile; 6] = [
+pub(super) const PROFILES: [Profile; 6] = [
     ("audio", audio),
     ("g711", || voice(160)),
     ("g729", || voice(20)),
@@ -93,7 +94,7 @@ impl Builder<'_> {
             faults.add(value.span(), "load is neither text nor a table", FORMS);
             return None;
         }
-        let mut table = Table::of(value, "load", faults)?;
+        let mut table = Table::of(value, "load", &forms::LOAD, faults)?;
         if let Some(replay) = table.take("replay") {
             let path = read::string("replay", replay, faults);
             table.finish(faults);
@@ -314,7 +315,7 @@ fn sizes(value: Val<'_>, largest: u64, faults: &mut Faults<'_>) -> Option<Sizes>
     };
     match value.get_ref() {
         DeValue::Table(_) => {
-            let mut table = Table::of(value, "size = { … }", faults)?;
+            let mut table = Table::of(value, "size = { … }", &forms::BYTES, faults)?;
             if let Some(mean) = table.take("mean") {
                 let span = |key: &str, v: Val<'_>, faults: &mut Faults<'_>| {
                     one(key, v, faults).map(|bytes| Span::from_ns(i64::from(bytes)))

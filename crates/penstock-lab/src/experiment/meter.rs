@@ -11,7 +11,7 @@ use penstock_sched::meter::{self, Color, Conditioner, Mark, SrTcm, TrTcm, Tsw};
 use toml::de::DeValue;
 
 /// The kinds of meters.
-const KINDS: [&str; 3] = ["srtcm", "trtcm", "tsw"];
+pub(super) const KINDS: [&str; 3] = ["srtcm", "trtcm", "tsw"];
 
 /// A code point: its name, or its number from 0 to 63.
 pub(super) fn code_point(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<u8> {

@@ -10,6 +10,8 @@ mod change;
 mod device;
 mod env;
 mod expect;
+mod form;
+mod forms;
 mod host;
 mod lent;
 mod link;
@@ -17,6 +19,7 @@ mod load;
 mod meter;
 mod queue;
 mod read;
+mod schema;
 mod source;
 mod spec;
 mod sweep;
@@ -25,8 +28,10 @@ mod template;
 mod test;
 mod traffic;
 
+pub use form::{Form, Key, Kind};
 pub use lent::Lent;
 pub use penstock_model::traffic::{Arrivals, Dist, Load, Sizes, TcpWishes};
+pub use schema::{form, schema};
 pub use source::{Place, Source, meant};
 pub use spec::*;
 pub use sweep::{Given, Sweep};
@@ -209,7 +214,7 @@ impl<'l> Builder<'l> {
             self.faults.append(&mut list);
             return;
         }
-        let mut table = Table::new(root.get_ref(), root.span(), "an experiment");
+        let mut table = Table::new(root.get_ref(), root.span(), "an experiment", &forms::EXPERIMENT);
         if let Some(value) = table.take("base")
             && let Some(path) = read::string("base", value, faults)
         {

@@ -1,5 +1,6 @@
 //! `queue = { kind = "ns2_red", … }` of a link or an end.
 
+use super::forms;
 use super::read::{self, Faults, Table, Val};
 use super::source::meant;
 use super::spec::Queue;
@@ -9,7 +10,7 @@ use penstock_sched::ns2::{self, Kind};
 
 /// Reads the queue before a link.
 pub(super) fn read(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Queue> {
-    let mut table = Table::of(value, "queue", faults)?;
+    let mut table = Table::of(value, "queue", &forms::QUEUE, faults)?;
     let kind = table.need("kind", "kind = \"ns2_red\"", faults)?;
     let name = read::string("kind", kind, faults)?;
     let Some(found) = ns2::find(&name) else {

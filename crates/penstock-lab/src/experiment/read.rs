@@ -1,5 +1,6 @@
 //! Reading one table of the file: keys that are known, values of the right kind, quantities as tc writes them.
 
+use super::form::Form;
 use super::source::{Place, Source, meant};
 use penstock_model::time::split_number;
 use penstock_model::{Diagnostic, Rate, Size, Span};
@@ -40,6 +41,7 @@ pub fn order(key: &Spanned<std::borrow::Cow<'_, str>>) -> (usize, usize) {
 /// One table: remembers which keys were asked for.
 pub struct Table<'a> {
     what: String,
+    form: &'static Form,
     span: Range<usize>,
     entries: Vec<(&'a Spanned<std::borrow::Cow<'a, str>>, Val<'a>)>,
     known: Vec<&'static str>,
@@ -47,17 +49,27 @@ pub struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// A table called `what` in messages (`[[link]]`).
-    pub fn new(table: &'a DeTable<'a>, span: Range<usize>, what: impl Into<String>) -> Table<'a> {
+    /// A table called `what` in messages (`[[link]]`), of a form.
+    pub fn new(
+        table: &'a DeTable<'a>,
+        span: Range<usize>,
+        what: impl Into<String>,
+        form: &'static Form,
+    ) -> Table<'a> {
         let mut entries: Vec<_> = table.iter().collect();
         entries.sort_by_key(|(key, _)| order(key));
-        Table { what: what.into(), span, entries, known: Vec::new(), taken: Vec::new() }
+        Table { what: what.into(), form, span, entries, known: Vec::new(), taken: Vec::new() }
     }
     /// The same of a value, if it is a table.
-    pub fn of(value: Val<'a>, what: impl Into<String>, faults: &mut Faults<'_>) -> Option<Table<'a>> {
+    pub fn of(
+        value: Val<'a>,
+        what: impl Into<String>,
+        form: &'static Form,
+        faults: &mut Faults<'_>,
+    ) -> Option<Table<'a>> {
         let what = what.into();
         match value.get_ref() {
-            DeValue::Table(table) => Some(Table::new(table, value.span(), what)),
+            DeValue::Table(table) => Some(Table::new(table, value.span(), what, form)),
             other => {
                 faults.add(value.span(), format!("{what} is {}, not a table", article(other)), "write { … }");
                 None
@@ -68,8 +80,12 @@ impl<'a> Table<'a> {
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
-    /// The value of a key, if it is there.
+    /// The value of a key, if it is there. Keys that the form does not list are nobody's: nothing is read that the schema does not say.
     pub fn take(&mut self, key: &'static str) -> Option<Val<'a>> {
+        debug_assert!(self.form.takes(key), "the form {} has no key {key}", self.form.name);
+        if !self.form.takes(key) {
+            return None;
+        }
         self.known.push(key);
         let (k, v) = self.entries.iter().find(|(k, _)| k.get_ref() == key)?;
         self.taken.push(k.span());

@@ -3,6 +3,7 @@
 //! What the paths under `set` lead to is found by `crate::sweep`, which puts the values into the text of the file.
 
 use super::Builder;
+use super::forms;
 use super::read::{self, Faults, Table, Val};
 use super::source::{Place, meant};
 use penstock_lang::toml::key;
@@ -55,7 +56,7 @@ pub(crate) const MOST: u64 = 1_000_000;
 impl Builder<'_> {
     pub(super) fn read_sweep(&mut self, root: &mut Table<'_>, faults: &mut Faults<'_>) {
         let Some(value) = root.take("sweep") else { return };
-        let Some(mut table) = Table::of(value, "[sweep]", faults) else { return };
+        let Some(mut table) = Table::of(value, "[sweep]", &forms::SWEEP, faults) else { return };
         let mut sweep = Sweep { place: faults.place(value.span()), ..Sweep::default() };
         sweep.seeds = table.take("seeds").and_then(|v| read::integer("seeds", v, 1..MOST + 1, faults));
         sweep.points = table.take("points").and_then(|v| read::integer("points", v, 1..MOST + 1, faults));
@@ -97,7 +98,7 @@ fn settings(
     out: &mut Vec<(String, Place, Given)>,
     faults: &mut Faults<'_>,
 ) {
-    let Some(table) = Table::of(value, "[sweep.set]", faults) else { return };
+    let Some(table) = Table::of(value, "[sweep.set]", &forms::SET, faults) else { return };
     for (name, span, value) in table.rest() {
         // A name with dots in quotes is a path of its own.
         let word = if above.is_empty() { name } else { key(&name) };

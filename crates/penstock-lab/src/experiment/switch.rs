@@ -4,6 +4,7 @@
 //! link of its own, in both directions at once, with a queue of its own at the switch.
 
 use super::Builder;
+use super::forms;
 use super::host::Draft;
 use super::link;
 use super::read::{self, Faults, Table};
@@ -31,9 +32,11 @@ pub(super) struct Switch {
 impl Builder<'_> {
     pub(super) fn read_switches(&mut self, root: &mut Table<'_>, faults: &mut Faults<'_>) {
         let Some(value) = root.take("switch") else { return };
-        let Some(mut switches) = Table::of(value, "switch", faults) else { return };
+        let Some(mut switches) = Table::of(value, "switch", &forms::SWITCHES, faults) else { return };
         for (name, key, value) in switches.take_all(|_| true) {
-            let Some(table) = Table::of(value, format!("[switch.{name}]"), faults) else { continue };
+            let Some(table) = Table::of(value, format!("[switch.{name}]"), &forms::SWITCH, faults) else {
+                continue;
+            };
             if self.hosts.iter().any(|h| h.host.name == name) {
                 let message = format!("there is a host \"{name}\" already");
                 faults.add(key, message, "give the switch another name");
@@ -89,7 +92,7 @@ impl Builder<'_> {
             }
             (None, Some((_, words))) => words,
             (Some(value), None) => match value.get_ref() {
-                DeValue::Integer(_) => {
+                DeValue::Integer(_) | DeValue::Float(_) => {
                     let packets = read::integer("limit", value, 1..1_000_001, faults).unwrap_or(LIMIT);
                     format!("pfifo limit {packets}")
                 }

@@ -1,6 +1,7 @@
 //! `[[app]]` and `[[flow]]`.
 
 use super::Builder;
+use super::forms;
 use super::host::dist;
 use super::link::tables;
 use super::meter::code_point;
@@ -342,7 +343,7 @@ fn txtime(value: Val<'_>, faults: &mut Faults<'_>) -> Option<TxTimeWish> {
     if value.get_ref().is_str() {
         return read::time("txtime", value, faults).map(wish);
     }
-    let mut table = Table::of(value, "txtime", faults)?;
+    let mut table = Table::of(value, "txtime", &forms::TXTIME, faults)?;
     let after = table.need("after", "after = \"5ms\"", faults).and_then(|v| read::time("after", v, faults));
     let clock = table.take("clock").and_then(|v| Some((v.span(), read::string("clock", v, faults)?)));
     let monotonic = match &clock {
@@ -365,7 +366,7 @@ fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<TcpWishes> {
     if value.get_ref().as_bool() == Some(true) {
         return Some(TcpWishes::default());
     }
-    let mut table = Table::of(value, "tcp", faults)?;
+    let mut table = Table::of(value, "tcp", &forms::TCP, faults)?;
     let mut flag = |key| table.take(key).and_then(|v| read::boolean(key, v, faults));
     let (ecn, sack, quickack) = (flag("ecn"), flag("sack"), flag("quickack"));
     let ns2 = ns2(&mut table, faults);

@@ -4,8 +4,9 @@
 //! run holds the text that was run. A value that is there is replaced; a key that is not there is written below the head of its table.
 
 use super::value::Value;
-use crate::experiment::{Loader, Source, meant, program};
+use crate::experiment::{Experiment, Loader, Source, meant, program};
 use penstock_lang::toml::key;
+use penstock_model::Diagnostic;
 use std::ops::Range;
 use std::path::Path as File;
 use toml::Spanned;
@@ -65,6 +66,42 @@ impl Path {
     fn to(&self, words: usize) -> String {
         self.words[..words].iter().map(|w| key(&w.0)).collect::<Vec<_>>().join(".")
     }
+}
+
+/// Puts values into a link of an experiment, by its number among all links, from 0: keys such as `rate` or `ends.2.rate`. Answers the number of the source
+/// that says so, and its new text, in which all else stands as it stood.
+///
+/// # Errors
+/// There is no such link, it is made by something else than a `[[link]]`, or it has no such key.
+pub fn change_link(
+    experiment: &Experiment,
+    link: usize,
+    set: &[(String, String)],
+) -> Result<(usize, String), Diagnostic> {
+    let place = &experiment
+        .links
+        .get(link)
+        .ok_or_else(|| {
+            Diagnostic::error(format!("there is no link {link}"))
+                .help(format!("there are {}", experiment.links.len()))
+        })?
+        .place;
+    let source = &experiment.sources[place.source];
+    let (root, _) = DeTable::parse_recoverable(&source.text);
+    let items = root.get_ref().get("link").and_then(|l| l.get_ref().as_array());
+    let at = items.into_iter().flatten().position(|item| item.span() == place.span);
+    let Some(at) = at else {
+        return Err(Diagnostic::error("this link is no [[link]] of the file")
+            .help("it is a port of a [switch.NAME]: change it there"));
+    };
+    let mut texts = Texts(vec![source.clone()]);
+    for (key, value) in set {
+        let put = Path::parse(&format!("link.{}.{key}", at + 1))
+            .and_then(|path| texts.put(&path, &Value::of(value)));
+        put.map_err(|f| Diagnostic::error(f.message).help(f.help))?;
+    }
+    let text = texts.0.remove(0).text;
+    Ok((place.source, text))
 }
 
 /// The texts that an experiment is read from: the file first, then its bases.
@@ -324,6 +361,29 @@ mod tests {
         let mut texts = Texts(vec![Source { name: "x.toml".into(), text: FILE.into() }]);
         texts.put(&Path::parse(path)?, &Value::of(value))?;
         Ok(texts.0[0].text.clone())
+    }
+
+    #[test]
+    fn a_link_is_changed_where_it_stands() {
+        let base = format!("{}rate = \"1mbit\" # slow\n", &FILE[..FILE.find("rate").unwrap()]);
+        let file = "base = \"line.toml\" # the line\n[host.c]\neth0 = \"10.0.1.1/24\"\n[host.d]\neth0 = \"10.0.1.2/24\"\n\
+                    [[link]] # another\nends = [\"c:eth0\", { end = \"d:eth0\", rate = \"2mbit\" }]\nrate = \"9mbit\"\n\
+                    [host.e]\neth0 = \"10.0.2.1/24\"\n[host.f]\neth0 = \"10.0.2.2/24\"\n[switch.s]\nports = [\"e:eth0\", \"f:eth0\"]\n";
+        let loader = |name: &str| if name == "line.toml" { Ok(base.clone()) } else { Err("no".to_owned()) };
+        let experiment = crate::experiment::parse_with(file, "x.toml", &loader).unwrap();
+        let set = |link: usize, key: &str, value: &str| {
+            change_link(&experiment, link, &[(key.into(), value.into())])
+        };
+        assert_eq!(set(0, "rate", "5mbit").unwrap(), (1, base.replace("1mbit", "5mbit")));
+        assert_eq!(
+            set(0, "delay", "5ms").unwrap().1,
+            base.replace("[[link]]\n", "[[link]]\ndelay = \"5ms\"\n")
+        );
+        assert_eq!(set(3, "ends.2.rate", "3mbit").unwrap(), (0, file.replace("2mbit", "3mbit")));
+        assert!(set(3, "ends.1.rate", "3mbit").unwrap_err().message.contains("is not a table"));
+        assert!(set(4, "rate", "3mbit").unwrap_err().message.contains("no link 4"));
+        // The ports of a switch are links too.
+        assert!(set(1, "rate", "3mbit").unwrap_err().help.contains("[switch.NAME]"));
     }
 
     #[test]

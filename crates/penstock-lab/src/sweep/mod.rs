@@ -11,6 +11,7 @@ mod store;
 mod value;
 
 pub use apart::{Gathering, made_apart};
+pub use edit::change_link;
 pub(crate) use plan::figure;
 pub use plan::{Plan, Wishes, usual_figures};
 

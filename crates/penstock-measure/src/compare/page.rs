@@ -88,7 +88,7 @@ pub fn html(before: &Side<'_>, after: &Side<'_>, rows: &[Row]) -> String {
 fn table(page: &mut String, before: &Side<'_>, after: &Side<'_>, rows: &[&Row]) {
     let _ = writeln!(
         page,
-        "<div class=\"wide\"><table class=\"compare\"><thead><tr><th></th><th></th><th class=\"n\">{}</th><th class=\"n\">{}</th><th class=\"n\">difference</th>\
+        "<div class=\"wide\" tabindex=\"0\"><table class=\"compare\"><thead><tr><th></th><th></th><th class=\"n\">{}</th><th class=\"n\">{}</th><th class=\"n\">difference</th>\
          <th class=\"n\">its interval</th><th>effect</th><th></th></tr></thead><tbody>",
         escape(&before.name),
         escape(&after.name)

@@ -176,7 +176,7 @@ class Live {
     this.time = panel.axis === "time";
     this.order = panel.curves.slice().sort((a, b) => b.w - a.w || a.i - b.i);
     this.seen = false;
-    const button = (text, title, f) => $("button", { type: "button", title, "aria-label": title, on: { click: f } }, text);
+    const button = (text, title, f, name) => $("button", { type: "button", title, "aria-label": name || title, on: { click: f } }, text);
     this.unit = $("span", { class: "unit" });
     const tools = $("span", { class: "tools" });
     if (panel.stack) {
@@ -184,14 +184,14 @@ class Live {
       tools.append(this.stackButton);
     }
     if (this.time) {
-      this.logButton = button("", "linear or logarithmic scale", () => { this.log = !this.log; this.build(); });
+      this.logButton = button("", "linear or logarithmic scale", () => { this.log = !this.log; this.build(); }, "linear or log scale");
       tools.append(this.logButton);
     }
     tools.append(
       button("CSV", "download the data of this chart as CSV", () => save(panel.id + ".csv", "text/csv", this.csv())),
       button("SVG", "download this chart as SVG", () => save(panel.id + ".svg", "image/svg+xml", this.svg())),
       button("PNG", "download this chart as PNG", () => png(this.svg(), panel.id + ".png")));
-    this.area = $("div", { class: "plot", tabindex: "0", role: "img", on: { keydown: e => this.key(e) } });
+    this.area = $("div", { class: "plot", tabindex: "0", role: "img", "aria-label": panel.title, on: { keydown: e => this.key(e) } });
     this.legend = $("div", { class: "legend", role: "group", "aria-label": "series of " + panel.title });
     this.live = $("div", { class: "live" },
       $("div", { class: "head" }, $("h3", {}, panel.title), this.unit, tools), this.area, this.legend);

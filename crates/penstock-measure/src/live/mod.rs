@@ -188,7 +188,7 @@ impl<'a> Panel<'a> {
     /// Its figures as a table.
     fn table(&self) -> String {
         let mut out = format!(
-            "<details class=\"data\"><summary>these figures as a table</summary><div class=\"wide\"><table><caption class=\"sr\">{}</caption>\
+            "<details class=\"data\"><summary>these figures as a table</summary><div class=\"wide\" tabindex=\"0\"><table><caption class=\"sr\">{}</caption>\
              <thead><tr><th scope=\"col\">series</th><th scope=\"col\" class=\"n\">mean</th><th scope=\"col\" class=\"n\">least</th>\
              <th scope=\"col\" class=\"n\">greatest</th></tr></thead><tbody>",
             escape(&self.title)

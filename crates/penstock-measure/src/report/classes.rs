@@ -59,7 +59,7 @@ fn under<'a, T>(map: &'a BTreeMap<&'a str, Vec<&'a T>>, key: &str) -> impl Itera
 /// The tree as a table whose first column is indented.
 pub(super) fn tree(page: &Page<'_>, device: &Device) -> String {
     let mut out = format!(
-        "<h3>{} {}</h3><div class=\"wide\"><table class=\"tree\"><thead><tr><th>qdisc or class</th><th>set up as</th>\
+        "<h3>{} {}</h3><div class=\"wide\" tabindex=\"0\"><table class=\"tree\"><thead><tr><th>qdisc or class</th><th>set up as</th>\
          <th class=\"n\">rate</th><th class=\"n\">ceil</th><th>median rate while sending</th><th class=\"n\">sent</th>\
          <th class=\"n\">dropped</th><th class=\"n\">marked</th><th class=\"n\">borrowed</th></tr></thead><tbody>",
         escape(&device.host),

@@ -34,12 +34,15 @@ pub struct Page<'a> {
 /// Rules of the page; the colours are the charts' ([`STYLE`]).
 const PAGE_STYLE: &str = include_str!("report.css");
 
+/// No icon, so that no browser asks the server for one: what a page may load does not allow that.
+pub const NO_ICON: &str = "<link rel=\"icon\" href=\"data:,\">";
+
 /// The beginning of a page in the form of the report, up to its `<main>`.
 pub fn opening(title: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
-         <meta name=\"color-scheme\" content=\"light dark\"><title>{}</title>\
+         <meta name=\"color-scheme\" content=\"light dark\">{NO_ICON}<title>{}</title>\
          <style>{LIVE_STYLE}</style><style data-charts>{STYLE}{CHART_STYLE}</style><style>{PAGE_STYLE}</style></head><body><main>\n",
         escape(title)
     )
@@ -65,8 +68,10 @@ pub fn html(page: &Page<'_>) -> String {
     let tcp = grid(panels::tcp(&names, &mut live));
     let spread = grid(spread::charts(page, &names, &mut live));
     let flow_rows = if r.flows.iter().any(|f| f.app.is_none()) { flows(r) } else { String::new() };
-    let text =
-        format!("<details><summary>experiment file</summary><pre>{}</pre></details>", escape(&r.experiment));
+    let text = format!(
+        "<details><summary>experiment file</summary><pre tabindex=\"0\">{}</pre></details>",
+        escape(&r.experiment)
+    );
     let sections = [
         ("scores", "Scores", people::scores(r)),
         ("network", "Network", topology::svg(r)),
@@ -148,7 +153,7 @@ fn verdicts(out: &mut String, r: &Record) {
         return;
     }
     out.push_str(
-        "<section class=\"verdicts\" id=\"expected\"><h2>Expected and measured</h2><div class=\"wide\"><table><thead><tr><th></th><th>what</th>\
+        "<section class=\"verdicts\" id=\"expected\"><h2>Expected and measured</h2><div class=\"wide\" tabindex=\"0\"><table><thead><tr><th></th><th>what</th>\
                   <th>expected</th><th class=\"n\">measured</th></tr></thead><tbody>",
     );
     for e in &r.expects {
@@ -304,7 +309,7 @@ impl Rows {
             return String::new();
         }
         let class = |i: usize| if self.head[i].1 { " class=\"n\"" } else { "" };
-        let mut out = String::from("<div class=\"wide\"><table><thead><tr>");
+        let mut out = String::from("<div class=\"wide\" tabindex=\"0\"><table><thead><tr>");
         for &i in &used {
             let _ = write!(out, "<th{}>{}</th>", class(i), self.head[i].0);
         }
@@ -378,7 +383,7 @@ fn apps(page: &Page<'_>) -> String {
     {
         let _ = write!(
             out,
-            "<details><summary>{} printed</summary><pre><b>{}$ {}</b>\n{}</pre></details>\n",
+            "<details><summary>{} printed</summary><pre tabindex=\"0\"><b>{}$ {}</b>\n{}</pre></details>\n",
             escape(&app.name),
             escape(&app.host),
             escape(&app.run),
@@ -394,7 +399,7 @@ fn findings(r: &Record) -> String {
         return String::new();
     }
     let mut out = String::from(
-        "<div class=\"wide\"><table class=\"findings\"><thead><tr><th>machine</th><th>place</th><th>code</th><th>what</th></tr></thead><tbody>\n",
+        "<div class=\"wide\" tabindex=\"0\"><table class=\"findings\"><thead><tr><th>machine</th><th>place</th><th>code</th><th>what</th></tr></thead><tbody>\n",
     );
     for f in &r.findings {
         let column = if f.column > 0 { format!(":{}", f.column) } else { String::new() };
@@ -413,7 +418,7 @@ fn findings(r: &Record) -> String {
             let _ = write!(out, "<p class=\"note\">{}</p>", escape(&f.reason));
         }
         if !f.fix.is_empty() {
-            let _ = write!(out, "<pre>{}</pre>", escape(f.fix.trim_end()));
+            let _ = write!(out, "<pre tabindex=\"0\">{}</pre>", escape(f.fix.trim_end()));
         }
         out.push_str("</td></tr>\n");
     }
@@ -516,7 +521,7 @@ fn devices(page: &Page<'_>) -> String {
         if shaped.contains(&(host.as_str(), dev.as_str())) {
             let _ = writeln!(
                 out,
-                "<details><summary>tc on {} {}</summary><pre>{}</pre></details>",
+                "<details><summary>tc on {} {}</summary><pre tabindex=\"0\">{}</pre></details>",
                 escape(host),
                 escape(dev),
                 escape(&shortened(text))

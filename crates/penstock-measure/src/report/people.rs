@@ -69,7 +69,7 @@ pub(super) fn scores(r: &Record) -> String {
     out.push_str("</div>\n");
     if !latency.is_empty() {
         out.push_str(
-            "<div class=\"wide\"><table><thead><tr><th>latency under load</th><th class=\"n\">without load</th><th class=\"n\">p50</th><th class=\"n\">p95</th>\
+            "<div class=\"wide\" tabindex=\"0\"><table><thead><tr><th>latency under load</th><th class=\"n\">without load</th><th class=\"n\">p50</th><th class=\"n\">p95</th>\
              <th class=\"n\">p99</th><th class=\"n\">max</th><th class=\"n\">increase</th><th>grade</th><th class=\"n\">RPM</th><th>games</th><th>conferences</th></tr></thead><tbody>",
         );
         for l in latency.iter().take(MOST) {
@@ -98,7 +98,7 @@ pub(super) fn scores(r: &Record) -> String {
     }
     if !calls.is_empty() {
         out.push_str(
-            "<div class=\"wide\"><table><thead><tr><th>call</th><th class=\"n\">R</th><th class=\"n\">MOS</th><th>quality</th><th class=\"n\">mouth to ear</th>\
+            "<div class=\"wide\" tabindex=\"0\"><table><thead><tr><th>call</th><th class=\"n\">R</th><th class=\"n\">MOS</th><th>quality</th><th class=\"n\">mouth to ear</th>\
              <th class=\"n\">lost or late</th></tr></thead><tbody>",
         );
         for c in calls.iter().take(MOST) {

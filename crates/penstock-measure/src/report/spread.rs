@@ -178,7 +178,7 @@ fn boxes(delays: &[Delays]) -> String {
     }
     out.push_str(
         "</svg><figcaption>Box: quartiles and median. Whiskers: 1st and 99th percentile. Dot: the greatest.</figcaption>\
-         <details class=\"data\"><summary>these figures as a table</summary><div class=\"wide\"><table><thead><tr><th scope=\"col\">delay of</th>",
+         <details class=\"data\"><summary>these figures as a table</summary><div class=\"wide\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">delay of</th>",
     );
     const COLUMNS: [(&str, f64); 8] = [
         ("least", 0.0),
@@ -303,7 +303,7 @@ fn ellipses(page: &Page<'_>, names: &Names<'_>) -> String {
     let svg = chart.svg_with(&dots);
     let mut out = format!(
         "<figure class=\"panel\" id=\"ellipses\" data-still>{svg}<figcaption>Dot: mean of the sampled intervals. Ellipse: one standard deviation of both together. Up and left is \
-         good.{}</figcaption><details class=\"data\"><summary>these figures as a table</summary><div class=\"wide\"><table><thead><tr><th scope=\"col\">flow</th>\
+         good.{}</figcaption><details class=\"data\"><summary>these figures as a table</summary><div class=\"wide\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">flow</th>\
          <th scope=\"col\" class=\"n\">samples</th><th scope=\"col\" class=\"n\">delay</th><th scope=\"col\" class=\"n\">± one way</th><th scope=\"col\" class=\"n\">throughput</th>\
          <th scope=\"col\" class=\"n\">±</th></tr></thead><tbody>",
         if more > 0 {

@@ -54,7 +54,7 @@ pub(super) fn svg(r: &Record) -> String {
         (x, top + BOX.1 / 2.0 + n.row * (BOX.1 + GAP.1))
     };
     let mut out = format!(
-        "<div class=\"net-box\"><svg class=\"net\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
+        "<div class=\"net-box\" tabindex=\"0\"><svg class=\"net\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
          aria-label=\"{}\" style=\"max-width:{width:.0}px\">",
         escape(&told(r))
     );

@@ -4,6 +4,7 @@ use super::heat;
 use super::{Figure, Sweep};
 use crate::number::Unit;
 use crate::plot::{Band, CHART_STYLE, COLOURS, Chart, Line, RANGE_STYLE, STYLE, Stroke, escape};
+use crate::report::NO_ICON;
 use std::fmt::Write as _;
 
 /// Most pictures of one kind.
@@ -16,7 +17,7 @@ const CURVES: usize = COLOURS;
 const PAGE_STYLE: &str = "body{font:14px/1.45 system-ui,sans-serif;color:var(--ink);background:var(--ground);max-width:76rem;margin:2rem auto;padding:0 1rem}\
 table{border-collapse:collapse}td,th{padding:.15rem .7rem;text-align:right;border-bottom:1px solid var(--rule);white-space:nowrap}\
 td.p,th.p{text-align:left}tr.best td{font-weight:600}.soft{color:var(--soft)}.wide{overflow-x:auto}h2{margin-top:2.2rem}\
-.multiples{display:grid;grid-template-columns:repeat(auto-fill,minmax(26rem,1fr));gap:1.2rem}.multiples svg{width:100%;height:auto}\
+.multiples{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(26rem,100%),1fr));gap:1.2rem}.multiples svg{width:100%;height:auto}\
 .chart .cell{stroke:var(--ground);stroke-width:1}.chart .dot{stroke:none}.chart .mid{text-anchor:middle}.chart .end{text-anchor:end}\
 .chart .f0{fill:var(--c0)}.chart .range{stroke:var(--c0);stroke-width:1.8}";
 
@@ -29,7 +30,8 @@ pub fn html(sweep: &Sweep) -> String {
 pub(crate) fn with(sweep: &Sweep, top: &str) -> String {
     let title = escape(&sweep.title);
     let mut page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title>\
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">{NO_ICON}<title>{title}</title>\
          <style>{STYLE}{CHART_STYLE}{RANGE_STYLE}{PAGE_STYLE}</style></head>\n<body><h1>{title}</h1>\n"
     );
     let _ = writeln!(
@@ -52,7 +54,7 @@ pub(crate) fn with(sweep: &Sweep, top: &str) -> String {
         let why = first.refused.as_deref().unwrap_or_default();
         let _ = writeln!(
             page,
-            "<p><b>{count} runs could not be made.</b> The first ({}, seed {}):</p><pre>{}</pre>",
+            "<p><b>{count} runs could not be made.</b> The first ({}, seed {}):</p><pre tabindex=\"0\">{}</pre>",
             escape(&sweep.point_text(first.point)),
             first.seed,
             escape(why.trim_end())
@@ -268,7 +270,7 @@ fn compromises(sweep: &Sweep) -> Vec<String> {
 }
 
 fn table(page: &mut String, sweep: &Sweep) {
-    page.push_str("<h2>All points</h2><div class=\"wide\"><table><tr>");
+    page.push_str("<h2>All points</h2><div class=\"wide\" tabindex=\"0\"><table><tr>");
     let (varied, _) = sweep.varied();
     for &n in &varied {
         let _ = write!(page, "<th class=\"p\">{}</th>", escape(&sweep.parameters[n].path));

@@ -80,7 +80,7 @@ fn whole(text: &str) -> Vec<(&'static str, u32)> {
 #[test]
 fn functions_by_the_name_of_a_program_are_counted() {
     let text = "#!/bin/sh\nTC=/sbin/tc\nif [ \"$1\" = compile ]; then\n    tc() { echo \"$TC $@\"; }\nelse\n    tc() { $TC \"$@\"; }\nfi\n\
-                tc qdisc replace dev eth0 root tbf rat 1mbit\nif [ \"$2\" = x ]; then\n    exec /bin/sh /tmp/cache\nfi\nexec ./run\ntc qdisc show\n";
+                tc qdisc replace dev eth0 root tbf rat 1mbit\nif [ \"$2\" = x ]; then\n    exec /bin/sh ./cache\nfi\nexec ./run\ntc qdisc show\n";
     assert_eq!(of(text).coverage.commands, 3);
     assert_eq!(whole(text), [("PS001", 8)]);
 }

@@ -511,7 +511,7 @@ fn a_run_tells_what_is_wrong_in_its_setups() {
     for part in [
         "<h2>Findings in the setups</h2>",
         "<td>a</td><td>s.sh:7:46</td><td>warning PS146</td><td>sfq 10: never mixes its hash",
-        "<pre>tc qdisc add dev eth0 parent 1:10 handle 10: sfq perturb 10</pre>",
+        "<pre tabindex=\"0\">tc qdisc add dev eth0 parent 1:10 handle 10: sfq perturb 10</pre>",
     ] {
         assert!(page.contains(part), "{part}");
     }

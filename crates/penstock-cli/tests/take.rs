@@ -203,7 +203,7 @@ fn options_that_are_not_here_are_named_before_the_run() {
     let place = Place::new("options");
     for (run, said) in [
         ("iperf3 -c b --sctp", "iperf3: --sctp is not simulated: there is no SCTP"),
-        ("ping -i 0.0001 b", "ping: -i 0.0001 is not simulated: write 0.001 or more"),
+        ("ping -i -1 b", "ping: -i -1 is not simulated: write 0 or more"),
     ] {
         place.put("x.toml", &format!("{LINE}[[app]]\non = \"a\"\nrun = \"{run}\"\n"));
         let done = place.run(&["run", "x.toml"]);

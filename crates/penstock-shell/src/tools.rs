@@ -72,7 +72,7 @@ pub(crate) const NETWORK: &[(&str, &str)] = &[
     ("arptables", "ARP meets no rules here"),
     ("dcb", "leave it out"),
     ("devlink", "leave it out"),
-    ("ebtables", "frames of a bridge meet no rules here; iptables and nft rule what is routed"),
+    ("ebtables", "iptables, ip6tables and nft see what is bridged, with br_netfilter"),
     ("hping3", "[[flow]] sends what it is told to"),
     ("irqbalance", "a host here has one processor: leave it out"),
     ("lnstat", "ip -s link and tc -s show what is counted"),

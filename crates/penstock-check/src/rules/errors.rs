@@ -85,9 +85,14 @@ fn refused(facts: &Facts, found: &mut Found, at: usize, step: &Step) {
         return;
     }
     let (why, instead) = super::cause::cause(facts, at, step).unwrap_or_default();
-    let reason = match why.is_empty() {
-        true => format!("`{}` is refused.{hidden}", step.text()),
-        false => format!("{why}{hidden}"),
+    let near = word.and_then(|w| Some((w.text.as_str(), super::words::listed(&help, &w.text)?)));
+    let (reason, help) = match (near, why.is_empty()) {
+        (Some((word, meant)), true) => {
+            let reason = format!("`{word}` is no word of it; did you mean `{meant}`?{hidden}");
+            (reason, step.with_word(word, meant))
+        }
+        (_, true) => (format!("`{}` is refused.{hidden}", step.text()), help),
+        (_, false) => (format!("{why}{hidden}"), help),
     };
     let help = if instead.is_empty() { help } else { instead };
     found.at(at, word.map_or("", |w| w.text.as_str()), Say::new(message, reason, help));

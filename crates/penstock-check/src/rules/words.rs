@@ -65,6 +65,17 @@ const KINDS: [&str; 20] = [
     "sit",
 ];
 
+/// Of the words that a refusal lists (`words here: limit, flows, …`), the one that another is a slip away from.
+pub(super) fn listed<'a>(help: &'a str, word: &str) -> Option<&'a str> {
+    let known = help.strip_prefix("words here: ")?;
+    let most = if word.len() > 6 { 2 } else { 1 };
+    let near = |k: &&str| (1..=most).contains(&strsim::damerau_levenshtein(k, word));
+    let mut fits = known.split(", ").filter(near);
+    let first = fits.next().filter(|_| word.len() > 2)?;
+    // Of two it is not known which is meant.
+    fits.next().is_none().then_some(first)
+}
+
 /// A word that ip refuses, and the one that it is a slip away from.
 pub(super) fn misspelt(step: &Step) -> Option<(&str, &'static str)> {
     let said = step.output.stderr.lines().next()?;
@@ -92,4 +103,19 @@ pub(super) fn misspelt(step: &Step) -> Option<(&str, &'static str)> {
     };
     let of = |at: usize| Some((step.words[at].as_str(), near(&step.words[at], &OPTIONS)?));
     if words { (3..step.words.len()).filter(first).find_map(of) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_finds_its_word() {
+        let help = "words here: limit, flows, quantum, ce_threshold, ecn, noecn";
+        assert_eq!(listed(help, "lmit"), Some("limit"));
+        assert_eq!(listed(help, "ce_treshhold"), Some("ce_threshold"));
+        assert_eq!(listed(help, "rate"), None);
+        assert_eq!(listed(help, "necn"), None, "ecn or noecn");
+        assert_eq!(listed("e.g. limit 100", "lmit"), None);
+    }
 }

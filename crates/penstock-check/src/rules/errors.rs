@@ -88,7 +88,7 @@ fn refused(facts: &Facts, found: &mut Found, at: usize, step: &Step) {
     let near = word.and_then(|w| Some((w.text.as_str(), super::words::listed(&help, &w.text)?)));
     let (reason, help) = match (near, why.is_empty()) {
         (Some((word, meant)), true) => {
-            let reason = format!("`{word}` is no word of it; did you mean `{meant}`?{hidden}");
+            let reason = format!("`{word}` is no word here; did you mean `{meant}`?{hidden}");
             (reason, step.with_word(word, meant))
         }
         (_, true) => (format!("`{}` is refused.{hidden}", step.text()), help),

@@ -151,9 +151,12 @@ impl Ping {
         if self.pace.lingers || !self.has_sent_all() {
             return next;
         }
-        self.pace.lingers = true;
         let wait = self.wait_for_the_last();
-        cx.net.set_timer(self.exit, cx.now() + wait);
+        // A timer of nothing is none, and is asked for again (`setitimer`).
+        if wait > Span::ZERO {
+            self.pace.lingers = true;
+            cx.net.set_timer(self.exit, cx.now() + wait);
+        }
         next.max(wait.as_ns() / 1_000_000)
     }
     /// `main_loop`, until it waits.

@@ -65,9 +65,9 @@ const KINDS: [&str; 20] = [
     "sit",
 ];
 
-/// Of the words that a refusal lists (`words here: limit, flows, …`), the one that another is a slip away from.
+/// Of the words that a refusal lists (`words here: limit, flows, …`, `an htb class takes rate, ceil, …`), the one that another is a slip away from.
 pub(super) fn listed<'a>(help: &'a str, word: &str) -> Option<&'a str> {
-    let known = help.strip_prefix("words here: ")?;
+    let (_, known) = help.split_once("words here: ").or_else(|| help.split_once(" takes "))?;
     let most = if word.len() > 6 { 2 } else { 1 };
     let near = |k: &&str| (1..=most).contains(&strsim::damerau_levenshtein(k, word));
     let mut fits = known.split(", ").filter(near);
@@ -114,6 +114,7 @@ mod tests {
         let help = "words here: limit, flows, quantum, ce_threshold, ecn, noecn";
         assert_eq!(listed(help, "lmit"), Some("limit"));
         assert_eq!(listed(help, "ce_treshhold"), Some("ce_threshold"));
+        assert_eq!(listed("an htb class takes rate, ceil, burst, cburst", "rat"), Some("rate"));
         assert_eq!(listed(help, "rate"), None);
         assert_eq!(listed(help, "necn"), None, "ecn or noecn");
         assert_eq!(listed("e.g. limit 100", "lmit"), None);

@@ -366,7 +366,7 @@ fn neutral(syntax: &Syntax, text: &str, symbol: &str, returns: bool) -> Vec<Chan
     for (at, _) in text.match_indices(":?") {
         let name = text[..at].rfind("${").map(|from| &text[from + 2..at]);
         if name.is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')) {
-            // What it says is no value.
+            // In `${NAME:?text}` the text is an error message, not a value.
             let rest = &text[at + 2..];
             let words = rest
                 .find(['}', '\n'])

@@ -184,7 +184,10 @@ impl Host {
                     known.to = 0;
                     packet.eth.0 = sender;
                     let answer = std::mem::replace(&mut self.answer, Xmit::Success);
-                    self.bridge_handle_finish(ifindex, port, packet, cx);
+                    // Its port may have gone while the neighbour was asked for.
+                    if let Some(left) = self.bridge_handle_finish(ifindex, port, packet, cx) {
+                        self.not_bridged(left, "no-port", cx);
+                    }
                     self.answer = answer;
                     continue;
                 }

@@ -208,18 +208,15 @@ impl Host {
                     host.xmit(port, piece, cx);
                 });
             }
-            _ => {
-                let to = match frame.l3 {
-                    L3::Ipv6(h) => h.dst,
-                    _ => return Some(frame),
-                };
-                let way = self.lookup6(&Key6 { oif: bridge, ..Key6::to(to) });
+            L3::Ipv6(h) => {
+                let way = self.lookup6(&Key6 { oif: bridge, ..Key6::to(h.dst) });
                 let (eth, hop) = (frame.eth, Hop6 { oif: bridge, mtu: 0, ..way });
                 self.ip6_fragment(frame, hop, cx, |host, mut piece, cx| {
                     piece.eth = eth;
                     host.xmit(port, piece, cx);
                 });
             }
+            _ => return Some(frame),
         }
         None
     }

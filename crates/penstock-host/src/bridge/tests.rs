@@ -590,3 +590,23 @@ fn a_translated_frame_is_bridged_to_whom_its_new_address_belongs() {
         assert_eq!((frame.eth.0, frame.eth.1), (mac, net.hosts[1].devices()[2].mac));
     }
 }
+
+/// The port that a frame came in by may go while its neighbour is asked for.
+#[test]
+fn a_translated_frame_whose_port_has_gone_is_lost_and_told() {
+    let lines = [
+        "sysctl -w net.ipv4.ip_forward=1",
+        "modprobe br_netfilter",
+        "iptables -t nat -A PREROUTING -p icmp -d 10.0.0.77 -j DNAT --to-destination 10.0.0.2",
+    ];
+    let mut net = net(Kernel::V6_12, &lines);
+    run(&mut net, 0, "ip neigh add 10.0.0.77 lladdr 02:00:00:00:00:77 dev eth0");
+    run(&mut net, 1, "ip link set eth0 down");
+    assert!(!answered(&mut net, "10.0.0.77"));
+    run(&mut net, 3, "ip link set eth0 nomaster");
+    net.dropped.clear();
+    // It is asked for once more, and answers.
+    run(&mut net, 1, "ip link set eth0 up");
+    wait(&mut net, 1500);
+    assert!(net.dropped.contains(&(3, "bridge", "no-port")), "{:?}", net.dropped);
+}

@@ -23,6 +23,7 @@ use std::net::IpAddr;
 impl World {
     /// Adds a machine with `lo` and nothing else. Its name can be used as a destination by programs.
     pub fn add_host(&mut self, name: &str, kernel: Kernel) -> HostId {
+        self.changed = true;
         let host = Host::new(name, kernel, self.net.seed);
         let cpu = Cpu::new(Cost::ZERO, self.net.rng(&format!("host:{name}/cpu")), kernel.hz());
         let sockets = SocketTable::new(self.net.rng(&format!("host:{name}/sockets")));
@@ -55,6 +56,7 @@ impl World {
     }
     /// A machine, to be changed by other means than commands (while time stands still).
     pub fn host_mut(&mut self, id: HostId) -> &mut Host {
+        self.changed = true;
         &mut self.net.machines[id.0 as usize].host
     }
     /// Its name.
@@ -92,6 +94,7 @@ impl World {
     }
     /// Adds a device to a host; one of that name may be there already. Answers its index.
     pub fn add_device(&mut self, id: HostId, name: &str) -> u32 {
+        self.changed = true;
         let ifindex = self.net.machines[id.0 as usize].host.add_device(name);
         self.net.plug(id.0);
         ifindex
@@ -101,6 +104,7 @@ impl World {
     /// # Errors
     /// Fewer than two ends, an unknown host, a device that is on a link already or twice on this one, a rate of 0.
     pub fn add_link(&mut self, spec: LinkSpec) -> Result<LinkId, BuildError> {
+        self.changed = true;
         if spec.ends.len() < 2 {
             return Err(BuildError(format!("a link has two ends or more, not {}", spec.ends.len())));
         }

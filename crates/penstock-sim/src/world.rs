@@ -71,6 +71,8 @@ pub struct World {
     pub(crate) links: u32,
     /// Command lines executed so far.
     pub(crate) executed: u64,
+    /// Machines may have been changed by other means than commands since time passed last.
+    pub(crate) changed: bool,
     pub(crate) sampler: Option<Sampler>,
     pub(crate) events: u64,
     /// How many cores may make the run, and what they must gain.
@@ -93,6 +95,7 @@ impl World {
             command_results: Vec::new(),
             links: 0,
             executed: 0,
+            changed: true,
             sampler: None,
             events: 0,
             cores: (1, 0),
@@ -116,7 +119,9 @@ impl World {
     /// Executes one command on a host now, as [`penstock_host::Host::exec`] reads it.
     pub fn exec(&mut self, id: HostId, line: &str) -> Output {
         self.executed += 1;
-        self.net.tell_sockets(id.0);
+        if line.contains("/proc") {
+            self.net.tell_sockets(id.0);
+        }
         let now = self.net.now();
         self.net.tap_command(id.0, line);
         let output = self.net.with_spaces(id.0, |host| host.exec(line, now));
@@ -164,9 +169,11 @@ impl World {
     /// The same; where several cores make the run `tell` hears of the time meanwhile.
     pub fn run_telling(&mut self, until: Time, tell: &mut dyn FnMut(Time)) {
         self.net.guard.expect(self.net.machines.len() + self.net.sockets.all.len() + self.apps.len());
-        for host in 0..self.net.machines.len() as u32 {
-            if self.net.whole(host) == host {
-                self.net.after_command(host);
+        if std::mem::take(&mut self.changed) {
+            for host in 0..self.net.machines.len() as u32 {
+                if self.net.whole(host) == host {
+                    self.net.after_command(host);
+                }
             }
         }
         self.net.forget_decided();

@@ -36,8 +36,10 @@ pub(super) fn read(host: &mut Host, table: &mut Table<'_>, faults: &mut Faults<'
             found.extend(all.into_iter().map(|(name, key, value)| Found { name, key, value, exact: true }));
             continue;
         }
-        let typo = meant(&name, &known).is_some();
-        match likely(&name, value, typo) {
+        // A device for certain, whatever its name is like?
+        let sure = likely(&name, value, true);
+        let typo = !sure && meant(&name, &known).is_some();
+        match sure || likely(&name, value, typo) {
             true => {
                 table.took(key.clone());
                 found.push(Found { name, key, value, exact: false });

@@ -72,6 +72,8 @@ struct Net<'a> {
     links: BTreeMap<(usize, &'a str), usize>,
     /// Of each link the first of those that bridges make one network of.
     joined: Vec<usize>,
+    /// The links that are one network with a link, by the first of them.
+    together: BTreeMap<usize, Vec<usize>>,
     /// Who has an address.
     owners: BTreeMap<IpAddr, usize>,
 }
@@ -92,8 +94,12 @@ impl<'a> Net<'a> {
             }
         }
         let joined = (0..experiment.links.len()).collect();
-        let mut net = Net { experiment, built, index, links, joined, owners: BTreeMap::new() };
+        let (together, owners) = (BTreeMap::new(), BTreeMap::new());
+        let mut net = Net { experiment, built, index, links, joined, together, owners };
         net.join_by_bridges();
+        for (link, &first) in net.joined.iter().enumerate() {
+            net.together.entry(first).or_default().push(link);
+        }
         for host in 0..experiment.hosts.len() {
             for address in net.addresses(host) {
                 net.owners.entry(address).or_insert(host);
@@ -120,8 +126,8 @@ impl<'a> Net<'a> {
     }
     /// The ends of the links that are one network with a link.
     fn all_ends(&self, link: usize) -> impl Iterator<Item = &'a crate::experiment::End> {
-        let together = self.experiment.links.iter().zip(&self.joined);
-        together.filter(move |(_, of)| **of == self.joined[link]).flat_map(|(l, _)| &l.ends)
+        let together = &self.together[&self.joined[link]];
+        together.iter().flat_map(|&link| &self.experiment.links[link].ends)
     }
     fn machine(&self, host: usize) -> &'a penstock_host::Host {
         self.built.world.host(self.built.hosts[host])
@@ -217,7 +223,7 @@ impl<'a> Net<'a> {
                 Some((at, device))
             });
             // Linux answers ARP for any address of the machine, whichever device it stands on (arp_ignore 0).
-            let next = others.find(|(at, device)| device.up && self.addresses(*at).any(|a| a == way.next));
+            let next = others.find(|(at, device)| device.up && self.machine(*at).has_address(way.next));
             at = match next {
                 Some((next, _)) => next,
                 None if machine.neighbours().iter().any(|n| n.addr == way.next) => {

@@ -127,6 +127,7 @@ pub(super) fn under_load(names: &Names<'_>, live: &mut Live) -> String {
 fn remarks(names: &Names<'_>, all: &[(&str, &series::Curve)]) -> Vec<String> {
     let r = names.page.record;
     let mut said = Vec::new();
+    let fastest = fastest(r);
     let spike = all.iter().filter_map(|(name, c)| {
         let to = match names.flows.get(name) {
             Some(flow) => flow.to.as_str(),
@@ -135,7 +136,7 @@ fn remarks(names: &Names<'_>, all: &[(&str, &series::Curve)]) -> Vec<String> {
                 r.flows.iter().find(own)?.to.as_str()
             }
         };
-        let narrowest = fastest_into(r, to)?;
+        let narrowest = *fastest.get(to)?;
         let top = c.points.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
         (top.1 > 1.1 * narrowest).then_some((*name, top, narrowest))
     });
@@ -152,25 +153,23 @@ fn remarks(names: &Names<'_>, all: &[(&str, &series::Curve)]) -> Vec<String> {
     said
 }
 
-/// The rate at which a machine can receive, from all its links; `None` where one has no limit.
-fn fastest_into(r: &Record, host: &str) -> Option<f64> {
-    let mut total = 0.0;
+/// The rate at which each machine can receive, from all its links; those of which one has no limit are not there.
+fn fastest(r: &Record) -> BTreeMap<&str, f64> {
+    let mut totals: BTreeMap<&str, f64> = BTreeMap::new();
     for link in &r.rig.links {
-        let at = |end: &String| end.split(':').next() == Some(host);
-        for (i, _) in link.ends.iter().enumerate().filter(|(_, end)| at(end)) {
+        for (i, end) in link.ends.iter().enumerate() {
             let others =
                 link.end_rates_bit_s.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, rate)| *rate);
             let rate = match link.end_rates_bit_s.is_empty() {
-                true => link.rate_bit_s?,
+                true => link.rate_bit_s.unwrap_or(0.0),
                 false => others.fold(0.0, f64::max),
             };
-            if rate <= 0.0 {
-                return None;
-            }
-            total += rate;
+            let host = end.split(':').next().unwrap_or_default();
+            *totals.entry(host).or_default() += if rate > 0.0 { rate } else { f64::INFINITY };
         }
     }
-    (total > 0.0).then_some(total)
+    totals.retain(|_, total| total.is_finite());
+    totals
 }
 
 /// Connections that share a way unevenly although nothing ever told one of them to slow down.

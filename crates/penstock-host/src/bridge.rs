@@ -1,12 +1,15 @@
 //! Bridges: a frame that comes in at a port goes on to the port behind which its address was heard, to all of them, or up to the bridge itself.
 //!
 //! Follows: linux v6.12 `net/bridge/br_if.c` `br_add_if`, `del_nbp`, `br_mtu_auto_adjust`; `br_stp.c` `br_make_forwarding`; v2.6.35 the same files.
-//! Differs: no spanning tree, no IGMP, no netfilter on frames: what asks for them is refused by name.
+//! Differs: no IGMP: what asks for it is refused by name. 2.6.35 has no spanning tree here.
 
+mod bpdu;
 mod fdb;
 mod forward;
 mod rules;
 mod shown;
+mod spanning;
+mod stp;
 #[cfg(test)]
 mod tests;
 mod vlan;
@@ -19,6 +22,7 @@ use vlan::{Filtering, Group};
 
 pub(crate) use fdb::Said;
 pub(crate) use shown::{FILES, PORT_FILES};
+pub(crate) use stp::State;
 pub(crate) use vlan::ETH_P_8021AD;
 
 type Mac = [u8; 6];
@@ -52,6 +56,8 @@ pub(crate) struct Bridge {
     pub own_mtu: bool,
     /// What it was asked for that it does not do here: the words.
     pub asked: Vec<String>,
+    /// What it knows of a spanning tree, whether it takes part in one or not. 2.6.35 has none here.
+    pub tree: Option<Box<stp::Tree>>,
     /// `nf_call_iptables`, `nf_call_ip6tables`: its frames of IPv4 and of IPv6 meet the rules whatever the system's setting.
     pub calls: [bool; 2],
 }
@@ -69,6 +75,9 @@ pub(crate) struct Port {
     pub priority: u16,
     /// `cost`: path cost, 1 to 65535, where a command has set it; else it follows from the port's speed.
     pub cost: Option<u32>,
+    /// `guard`: a BPDU disables it. `root_block`: it never leads to a spanning tree's root.
+    pub guard: bool,
+    pub root_block: bool,
     /// The VLANs that it is in.
     pub vlans: Group,
 }
@@ -119,6 +128,7 @@ impl Bridge {
             own_mac: false,
             own_mtu: false,
             asked: Vec::new(),
+            tree: None,
             calls: [false; 2],
         }
     }
@@ -134,6 +144,9 @@ impl Bridge {
     }
     /// Whether a port sends, and whether it learns.
     fn state(&self, ifindex: u32, now: Time) -> (bool, bool) {
+        if let Some(tree) = &self.tree {
+            return tree.port(ifindex).map_or((false, false), |p| (p.state.sends(), p.state.learns()));
+        }
         let since = self.port(ifindex).and_then(|p| p.since);
         (since.is_some_and(|since| since <= now), since.is_some())
     }
@@ -165,6 +178,11 @@ impl Host {
             .filter(|d| d.master == Some(bridge))
             .map(|d| (d.ifindex, up && d.up && self.carrier(d)))
             .collect();
+        if self.tree_of(bridge).is_some() {
+            let ports = self.devices.iter().filter(|d| d.master == Some(bridge));
+            let ready: Vec<_> = ports.map(|d| (d.ifindex, d.up, d.up && self.carrier(d))).collect();
+            return self.tree_follows(bridge, up, &ready, now);
+        }
         let kernel = self.kernel;
         let macs = self.bridge_macs(bridge);
         let Some(bridge) = self.devices[bridge].bridge.as_deref_mut() else { return };
@@ -207,7 +225,11 @@ impl Host {
         self.devices[ifindex].bridged = true;
         if let Some(b) = self.devices[bridge].bridge.as_deref_mut() {
             let (set, vlans) = (Settings::default(), Group::default());
-            b.ports.insert(0, Port { ifindex, since: None, set, priority: 32, cost: None, vlans });
+            let (guard, root_block) = (false, false);
+            b.ports.insert(
+                0,
+                Port { ifindex, since: None, set, priority: 32, cost: None, guard, root_block, vlans },
+            );
         }
         let macs = self.bridge_macs(bridge);
         if let Some(b) = self.devices[bridge].bridge.as_deref_mut() {
@@ -228,6 +250,9 @@ impl Host {
     }
     /// A new bridge: its address is known in the VLANs that it is in (`br_vlan_init`).
     pub(crate) fn bridge_made(&mut self, ifindex: u32, now: Time) {
+        if self.kernel != Kernel::V2_6_35 {
+            self.plant_tree(ifindex, now);
+        }
         let mac = self.devices[ifindex].mac;
         let Some(b) = self.devices[ifindex].bridge.as_deref_mut() else { return };
         if b.vlan.default_pvid != 0 {

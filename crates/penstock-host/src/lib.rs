@@ -187,6 +187,8 @@ pub(crate) enum Timer {
     Ppp(u32),
     /// `radvd` has something to say.
     Radvd,
+    /// The spanning tree of a bridge, by its index.
+    SpanningTree(u32),
 }
 
 /// Settings under `/proc/sys`.
@@ -316,6 +318,8 @@ pub struct Host {
     pub(crate) cwnd_table: Option<String>,
     /// How `vconfig` names VLANs.
     pub(crate) vlan_names: exec::vlantools::VlanNames,
+    /// Timers of spanning trees that were set here so far.
+    pub(crate) trees_set: u64,
     /// Empty, but for what it keeps of its memory.
     pub(crate) sent: Vec<Sent>,
     /// What connections are lent to actions in.
@@ -385,6 +389,7 @@ impl Host {
             timers: timer::Timers::default(),
             drops: Ledger::new(),
             cwnd_table: None,
+            trees_set: 0,
             vlan_names: Default::default(),
             acts: Actions::new(),
             blocks: Blocks::new(),

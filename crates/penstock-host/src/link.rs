@@ -174,6 +174,9 @@ impl Host {
             "vlan" => self.lower_of(device).is_some_and(|lower| lower.up && self.carrier(lower)),
             "tun" | "tap" => false,
             "bridge" => {
+                if let Some(tree) = self.tree_of(device.ifindex) {
+                    return !tree.selected || tree.carries();
+                }
                 let mut ports = self.devices.iter().filter(|d| d.master == Some(device.ifindex)).peekable();
                 if ports.peek().is_none() {
                     return !device.had_ports;

@@ -390,6 +390,7 @@ impl Host {
                 Timer::Routers(ifindex) => self.router_timer_fired(ifindex, cx),
                 Timer::Ppp(pid) => self.ppp_timer_fired(pid, cx),
                 Timer::Radvd => self.radvd_timer_fired(cx),
+                Timer::SpanningTree(bridge) => self.tree_timer_fired(bridge, cx),
                 Timer::WireGuard(ifindex) => self.wireguard_timer_fired(ifindex, cx),
                 Timer::Cardless(ifindex) => self.run_cardless(ifindex, cx),
                 Timer::Lifetimes(six) => self.watch_lifetimes(six, cx.now),

@@ -104,9 +104,6 @@ impl Host {
             if let Some(file) = attribute.strip_prefix("bonding/") {
                 return self.read_bonding(device.ifindex, file).ok_or(NOT_FOUND);
             }
-            if let Some(file) = attribute.strip_prefix("bridge/") {
-                return self.read_bridge_file(device, file).map(|text| text + "\n").ok_or(NOT_FOUND);
-            }
             return self.attribute(device, attribute);
         }
         if let Some(text) = self.read_parameter(path) {
@@ -133,6 +130,12 @@ impl Host {
         {
             let device = self.devices.iter().find(|d| d.name == name).ok_or(NOT_FOUND)?;
             return self.read_port_file(device, file, now).map(|text| text + "\n").ok_or(NOT_FOUND);
+        }
+        if let Some((name, rest)) = path.strip_prefix("/sys/class/net/").and_then(|rest| rest.split_once('/'))
+            && let Some(file) = rest.strip_prefix("bridge/")
+        {
+            let device = self.devices.iter().find(|d| d.name == name).ok_or(NOT_FOUND)?;
+            return self.read_bridge_file(device, file, now).map(|text| text + "\n").ok_or(NOT_FOUND);
         }
         match path {
             "/proc/net/nf_conntrack" if self.netfilter.tracking().on() => {
@@ -186,7 +189,7 @@ impl Host {
             return self.write_bridge_file(ifindex, file, text, now);
         }
         if let Some(file) = attribute.strip_prefix("brport/") {
-            return self.write_port_file(ifindex, file, text);
+            return self.write_port_file(ifindex, file, text, now);
         }
         let number = text.parse::<u32>().map_err(|_| INVALID);
         match attribute {

@@ -80,13 +80,21 @@ pub(crate) fn fires_at(kernel: Kernel, hz: u32, now: Time, expires: i64) -> Time
         Kernel::V6_12 | Kernel::V7_2 => {
             // Level n begins at 63 << 3(n-1) ticks from now and has steps of 8^n ticks; expiry is rounded up
             // past the step it falls into, so that no timer is early.
-            let delta = expires - clk;
-            let level = (1..9).take_while(|n| delta >= 63 << (3 * (n - 1))).count() as i64;
-            let shift = 3 * level;
+            let shift = 3 * level(kernel, hz, now, expires);
             ((expires >> shift) + 1) << shift
         }
     };
     Time::from_ns(tick.saturating_mul(1_000_000_000 / i64::from(hz)))
+}
+
+/// The level of the wheel that a timer set at `now` for the tick `expires` stands on; 0 where there is no such wheel.
+pub(crate) fn level(kernel: Kernel, hz: u32, now: Time, expires: i64) -> u32 {
+    let clk = ticks(hz, now);
+    let delta = expires.max(clk + 1) - clk;
+    match kernel {
+        Kernel::V2_6_35 => 0,
+        Kernel::V6_12 | Kernel::V7_2 => (1..9).take_while(|n| delta >= 63 << (3 * (n - 1))).count() as u32,
+    }
 }
 
 #[cfg(test)]

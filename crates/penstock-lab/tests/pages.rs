@@ -139,7 +139,7 @@ const TRIED: [(&str, &[&str]); 3] = [
             "ip link add gre1 type gre local 10.0.0.1; ip link set gre1 up",
             "ip tunnel add sit1 mode sit local 10.0.0.1; ip link set sit1 up",
             "ip link add gre2 type gre external",
-            "ip link add br0 type bridge stp_state 1; ip link set eth0 master br0; ip link set br0 up",
+            "ip link add br0 type bridge mcast_querier 1; ip link set eth0 master br0; ip link set br0 up",
         ],
     ),
     (

@@ -323,8 +323,8 @@ fn devices_without_packets_are_refused() {
     };
     for (setup, said) in [
         (
-            "ip link add br-lan type bridge stp_state 1\nip link set br-lan up",
-            "gw br-lan: a bridge with \"stp_state 1\" can be set up",
+            "ip link add br-lan type bridge mcast_querier 1\nip link set br-lan up",
+            "gw br-lan: a bridge with \"mcast_querier 1\" can be set up",
         ),
         (
             "ip link add link enp3s0 name m0 type macvlan mode source\nip link set m0 up",

@@ -93,11 +93,15 @@ impl Bridge {
         Some(entry)
     }
     fn has_aged(&self, entry: &Entry, now: Time) -> bool {
-        !entry.stays && entry.updated + self.ageing <= now
+        !entry.stays && entry.updated + self.ageing_now() <= now
+    }
+    /// How long who is not heard is remembered now: less while a spanning tree's topology changes (`__br_set_topology_change`).
+    fn ageing_now(&self) -> Span {
+        self.tree.as_ref().and_then(|tree| tree.ageing).unwrap_or(self.ageing)
     }
     /// `br_fdb_update`.
     pub(super) fn learn(&mut self, mac: Mac, vid: u16, port: u32, now: Time) {
-        if self.ageing == Span::ZERO {
+        if self.ageing_now() == Span::ZERO {
             return;
         }
         let key = key(mac, vid);
@@ -194,6 +198,9 @@ impl Bridge {
     }
     /// The number of a port, from 1.
     pub(crate) fn port_number(&self, ifindex: u32) -> Option<usize> {
+        if let Some(tree) = &self.tree {
+            return tree.port(ifindex).map(|p| p.number.into());
+        }
         self.ports.iter().rev().position(|p| p.ifindex == ifindex).map(|n| n + 1)
     }
 }
@@ -233,7 +240,7 @@ impl Host {
         let Some(bridge) = self.bridge_of(port) else { return no(KernelError::EOPNOTSUPP) };
         let Some(b) = self.devices[bridge].bridge.as_deref_mut() else { return no(KernelError::EOPNOTSUPP) };
         let Some(p) = b.port(port) else { return no(KernelError::EOPNOTSUPP) };
-        let learns = p.since.is_some();
+        let learns = b.state(port, now).1;
         if said.vid.is_some_and(|vid| !p.vlans.has(vid)) {
             return no(KernelError::EINVAL);
         }

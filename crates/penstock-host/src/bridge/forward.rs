@@ -5,8 +5,9 @@
 //! Differs: no IGMP: what asks for it is refused by name. Of several copies of a flooded frame the flow's own packet is
 //! the one that leaves last, by the oldest port.
 
-use super::Mac;
+use super::stp::State;
 use super::vlan::{allowed_egress, handle_vlan};
+use super::{Mac, spanning};
 use crate::path::MAX_DEPTH;
 use crate::{Host, HostCx, Timer};
 use penstock_model::{Kernel, Time};
@@ -56,6 +57,14 @@ impl Host {
         if from == [0; 6] || from[0] & 1 == 1 {
             return self.not_bridged(frame, "bad-source", cx);
         }
+        if to == spanning::GROUP
+            && b.vlan.forwarded_groups() & 1 == 0
+            && b.tree.as_ref().is_some_and(|t| t.on)
+        {
+            let frame = self.for_the_port(bridge, ifindex, frame, cx);
+            self.bpdu_received(bridge, ifindex, frame, cx);
+            return None;
+        }
         if to[..5] == LINK_LOCAL && to[5] & 0xf0 == 0 && to[5] != 0 {
             if to[5] == 1 {
                 return self.not_bridged(frame, "pause", cx);
@@ -65,7 +74,13 @@ impl Host {
             }
         }
         if !b.state(ifindex, cx.now).1 {
-            return self.not_bridged(frame, "port-disabled", cx);
+            let state = b.tree.as_ref().and_then(|tree| tree.port(ifindex)).map(|p| p.state);
+            let reason = match state {
+                Some(State::Listening) => "port-listening",
+                Some(State::Blocking) => "port-blocking",
+                _ => "port-disabled",
+            };
+            return self.not_bridged(frame, reason, cx);
         }
         let frame = self.bridge_prerouting(bridge, ifindex, frame, cx)?;
         self.bridge_handle_finish(bridge, ifindex, frame, cx)
@@ -292,7 +307,7 @@ impl Host {
         let Some(to) = b.port(port) else { return false };
         let isolated = |i: u32| b.port(i).is_some_and(|p| p.set.isolated);
         (to.set.hairpin || from != Some(port))
-            && to.since.is_some_and(|since| since <= now)
+            && b.state(port, now).0
             && allowed_egress(&to.vlans, way.vid)
             && !(to.set.isolated && from.is_some_and(isolated))
     }

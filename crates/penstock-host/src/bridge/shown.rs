@@ -4,12 +4,14 @@
 //! Differs: addresses of groups that a device listens to are not in the listing of `bridge fdb`: no host here joins groups.
 
 use super::Mac;
+use super::stp::{Id, State};
 use crate::{Host, NetDevice};
 use penstock_lang::ip::{FdbFilter, FdbView, LinkRef, PortView, VlanView};
 use penstock_model::{Kernel, Span, Time};
+use std::cell::Cell;
 
 /// Files below `/sys/class/net/NAME/bridge`.
-pub(crate) const FILES: [&str; 14] = [
+pub(crate) const FILES: [&str; 21] = [
     "ageing_time",
     "bridge_id",
     "default_pvid",
@@ -17,26 +19,44 @@ pub(crate) const FILES: [&str; 14] = [
     "forward_delay",
     "group_addr",
     "hello_time",
+    "hello_timer",
     "max_age",
     "priority",
     "root_id",
+    "root_path_cost",
+    "root_port",
     "stp_state",
+    "tcn_timer",
+    "topology_change",
+    "topology_change_detected",
+    "topology_change_timer",
     "vlan_filtering",
     "vlan_protocol",
     "vlan_stats_enabled",
 ];
 /// Files below `/sys/class/net/NAME/brport`.
-pub(crate) const PORT_FILES: [&str; 12] = [
+pub(crate) const PORT_FILES: [&str; 23] = [
+    "bpdu_guard",
     "broadcast_flood",
+    "change_ack",
+    "config_pending",
+    "designated_bridge",
+    "designated_cost",
+    "designated_port",
+    "designated_root",
     "flush",
+    "forward_delay_timer",
     "hairpin_mode",
+    "hold_timer",
     "isolated",
     "learning",
+    "message_age_timer",
     "multicast_flood",
     "path_cost",
     "port_id",
     "port_no",
     "priority",
+    "root_block",
     "state",
     "unicast_flood",
 ];
@@ -55,7 +75,7 @@ fn id(priority: u16, mac: Mac) -> String {
 
 impl Host {
     /// `port_cost`: the path cost that follows from a port's speed.
-    fn port_cost(&self, port: &NetDevice) -> u32 {
+    pub(super) fn port_cost(&self, port: &NetDevice) -> u32 {
         let old = self.kernel == Kernel::V2_6_35;
         match self.speed(port) {
             Some(10_000) => 2,
@@ -140,6 +160,10 @@ impl Host {
     /// The state of a port (`BR_STATE_*`) and its name.
     fn port_state(&self, d: &NetDevice, now: Time) -> (u8, &'static str) {
         let bridge = self.bridge_of(d.ifindex).and_then(|i| self.devices[i].bridge.as_deref());
+        if let Some(tree) = bridge.and_then(|b| b.tree.as_deref()) {
+            let state = tree.port(d.ifindex).map_or(State::Disabled, |p| p.state);
+            return (state as u8, state.name());
+        }
         match bridge.map(|b| b.state(d.ifindex, now)) {
             Some((true, _)) => (3, "forwarding"),
             Some((false, true)) => (2, "learning"),
@@ -147,18 +171,37 @@ impl Host {
         }
     }
     /// A file below `/sys/class/net/NAME/bridge`; `None`: there is no such file.
-    pub(crate) fn read_bridge_file(&self, d: &NetDevice, file: &str) -> Option<String> {
+    pub(crate) fn read_bridge_file(&self, d: &NetDevice, file: &str, now: Time) -> Option<String> {
         let b = d.bridge.as_deref()?;
         let vlans = self.kernel != Kernel::V2_6_35;
         let group = if b.vlan.forwarded_groups() == 0 { 0 } else { 8 };
         Some(match file {
             "ageing_time" => clock_t(b.ageing).to_string(),
-            "forward_delay" => clock_t(b.forward_delay).to_string(),
-            "hello_time" => clock_t(b.hello_time).to_string(),
-            "max_age" => clock_t(b.max_age).to_string(),
-            "bridge_id" | "root_id" => id(b.priority, d.mac),
+            // As the root of its tree has them.
+            "forward_delay" => b
+                .tree
+                .as_ref()
+                .map_or(clock_t(b.forward_delay), |t| t.in_force(t.forward_delay, self.hz))
+                .to_string(),
+            "hello_time" => b
+                .tree
+                .as_ref()
+                .map_or(clock_t(b.hello_time), |t| t.in_force(t.hello_time, self.hz))
+                .to_string(),
+            "max_age" => {
+                b.tree.as_ref().map_or(clock_t(b.max_age), |t| t.in_force(t.max_age, self.hz)).to_string()
+            }
+            "bridge_id" => b.tree.as_ref().map_or(id(b.priority, d.mac), |t| id(t.own.prio, t.own.mac)),
+            "root_id"
+            | "root_path_cost"
+            | "root_port"
+            | "hello_timer"
+            | "tcn_timer"
+            | "topology_change"
+            | "topology_change_detected"
+            | "topology_change_timer" => self.tree_file(d, file, now)?,
             "priority" => b.priority.to_string(),
-            "stp_state" => "0".to_owned(),
+            "stp_state" => u8::from(b.tree.as_ref().is_some_and(|t| t.on)).to_string(),
             "group_addr" => format!("01:80:c2:00:00:{group:02x}"),
             "vlan_filtering" if vlans => u8::from(b.vlan.on).to_string(),
             "vlan_protocol" if vlans => format!("0x{:04x}", b.vlan.protocol),
@@ -187,7 +230,15 @@ impl Host {
         let hex = text.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
         let number = hex.or_else(|| text.parse::<u32>().ok()).ok_or(INVALID)?;
         let word = match file {
-            "bridge_id" | "root_id" => return Err(DENIED),
+            "bridge_id"
+            | "root_id"
+            | "root_path_cost"
+            | "root_port"
+            | "hello_timer"
+            | "tcn_timer"
+            | "topology_change"
+            | "topology_change_detected"
+            | "topology_change_timer" => return Err(DENIED),
             "default_pvid" => {
                 let b = self.devices[ifindex].bridge.as_deref();
                 //= linux v6.12 net/bridge/br_vlan.c br_vlan_set_default_pvid
@@ -223,6 +274,51 @@ impl Host {
             "port_no" => format!("0x{number:x}"),
             "priority" => port.priority.to_string(),
             "state" => self.port_state(d, now).0.to_string(),
+            "bpdu_guard" => of(port.guard),
+            "root_block" => of(port.root_block),
+            _ => return self.tree_port_file(d, file, now),
+        })
+    }
+    /// What a bridge knows of its tree; of one that never took part in any it is the root.
+    fn tree_file(&self, d: &NetDevice, file: &str, now: Time) -> Option<String> {
+        let b = d.bridge.as_deref()?;
+        let set = Cell::new(0);
+        let (tree, clock) = (b.tree.as_deref(), self.tree_clock(now, &set));
+        let of = |on: bool| u8::from(on).to_string();
+        let root = tree.map_or(Id { prio: b.priority, mac: d.mac }, |t| t.designated_root);
+        Some(match file {
+            "root_id" => id(root.prio, root.mac),
+            "root_path_cost" => tree.map_or(0, |t| t.root_path_cost).to_string(),
+            "root_port" => tree.map_or(0, |t| t.root_port).to_string(),
+            "hello_timer" => tree.map_or(0, |t| clock.left(t.hello_timer)).to_string(),
+            "tcn_timer" => tree.map_or(0, |t| clock.left(t.tcn_timer)).to_string(),
+            "topology_change_timer" => tree.map_or(0, |t| clock.left(t.topology_change_timer)).to_string(),
+            "topology_change" => of(tree.is_some_and(|t| t.topology_change)),
+            "topology_change_detected" => of(tree.is_some_and(|t| t.topology_change_detected)),
+            _ => return None,
+        })
+    }
+    /// What it knows of a port.
+    fn tree_port_file(&self, d: &NetDevice, file: &str, now: Time) -> Option<String> {
+        let bridge = self.bridge_of(d.ifindex)?;
+        let b = self.devices[bridge].bridge.as_deref()?;
+        let known = b.tree.as_deref().and_then(|t| t.port(d.ifindex));
+        let own = Id { prio: b.priority, mac: self.devices[bridge].mac };
+        let own_id = b.port(d.ifindex)?.priority << 10 | b.port_number(d.ifindex)? as u16;
+        let set = Cell::new(0);
+        let clock = self.tree_clock(now, &set);
+        let of = |on: bool| u8::from(on).to_string();
+        let shown = |i: Id| id(i.prio, i.mac);
+        Some(match file {
+            "designated_root" => shown(known.map_or(own, |p| p.designated_root)),
+            "designated_bridge" => shown(known.map_or(own, |p| p.designated_bridge)),
+            "designated_port" => known.map_or(own_id, |p| p.designated_port).to_string(),
+            "designated_cost" => known.map_or(0, |p| p.designated_cost).to_string(),
+            "change_ack" => of(known.is_some_and(|p| p.topology_change_ack)),
+            "config_pending" => of(known.is_some_and(|p| p.config_pending)),
+            "message_age_timer" => known.map_or(0, |p| clock.left(p.message_age_timer)).to_string(),
+            "forward_delay_timer" => known.map_or(0, |p| clock.left(p.forward_delay_timer)).to_string(),
+            "hold_timer" => known.map_or(0, |p| clock.left(p.hold_timer)).to_string(),
             _ => return None,
         })
     }
@@ -232,6 +328,7 @@ impl Host {
         ifindex: u32,
         file: &str,
         text: &str,
+        now: Time,
     ) -> Result<(), &'static str> {
         let bridge = self.bridge_of(ifindex).filter(|_| PORT_FILES.contains(&file)).ok_or(NOT_FOUND)?;
         let number = text.parse::<u32>().map_err(|_| INVALID)?;
@@ -241,17 +338,11 @@ impl Host {
             return Ok(());
         }
         let Some(port) = b.ports.iter_mut().find(|p| p.ifindex == ifindex) else { return Err(NOT_FOUND) };
-        match file {
-            "path_cost" => {
-                port.cost = Some(number).filter(|cost| (1..=65_535).contains(cost));
-                return port.cost.map(|_| ()).ok_or("Numerical result out of range");
-            }
-            "priority" => {
-                port.priority =
-                    u16::try_from(number).ok().filter(|p| *p < 64).ok_or("Numerical result out of range")?;
-                return Ok(());
-            }
-            _ => {}
+        if matches!(file, "path_cost" | "priority") {
+            let (cost, priority) =
+                if file == "priority" { (None, Some(number)) } else { (Some(number), None) };
+            let set = self.set_port_of_tree(ifindex, priority, cost, now);
+            return set.map_err(|_| "Numerical result out of range");
         }
         let set = match file {
             "broadcast_flood" => &mut port.set.bcast_flood,
@@ -260,9 +351,12 @@ impl Host {
             "learning" => &mut port.set.learning,
             "multicast_flood" => &mut port.set.mcast_flood,
             "unicast_flood" => &mut port.set.flood,
+            "bpdu_guard" => &mut port.guard,
+            "root_block" => &mut port.root_block,
             _ => return Err(DENIED),
         };
         *set = number != 0;
+        self.port_guards_changed(bridge, now);
         Ok(())
     }
 }

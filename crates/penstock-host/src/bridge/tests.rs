@@ -224,11 +224,15 @@ fn a_vlan_may_be_a_port() {
 #[test]
 fn what_a_bridge_does_not_do_is_told() {
     let told = |lines: &[&str]| net(Kernel::V6_12, lines).hosts[3].unsimulated_devices();
-    for line in ["brctl stp br0 on", "ip link set eth0 type bridge_slave locked on"] {
+    for line in
+        ["ip link set br0 type bridge mcast_querier 1", "ip link set eth0 type bridge_slave locked on"]
+    {
         let said = told(&[line]);
         assert!(said.len() == 1 && said[0].contains("frames do not meet it yet"), "{line}: {said:?}");
     }
-    assert_eq!(told(&["brctl stp br0 on", "brctl stp br0 off", "modprobe br_netfilter"]), [""; 0]);
+    assert_eq!(told(&["brctl stp br0 on", "modprobe br_netfilter"]), [""; 0]);
+    let old = net(Kernel::V2_6_35, &["brctl stp br0 on"]);
+    assert!(old.hosts[3].unsimulated_devices()[0].contains("stp_state 1"));
     let mut net = net(Kernel::V6_12, &[]);
     for (line, exit, text) in [
         ("ip link set br0 type bridge colour 1", 255, "bridge: unknown option \"colour\"?\n"),
@@ -238,6 +242,10 @@ fn what_a_bridge_does_not_do_is_told() {
             "Error: argument of \"isolated\" must be \"on\" or \"off\", not \"2\"\n",
         ),
         ("brctl setageing br0 x", 1, "bad time value\n"),
+        ("brctl sethello br0 11", 1, "set hello timer failed: Numerical result out of range\n"),
+        ("brctl setportprio br0 eth0 64", 1, "set port priority failed: Numerical result out of range\n"),
+        ("ip link set br0 type bridge max_age 500", 2, "RTNETLINK answers: Numerical result out of range\n"),
+        ("bridge link set dev eth0 state 5", 255, "RTNETLINK answers: Invalid argument\n"),
     ] {
         let now = net.now;
         let said = net.hosts[3].exec(line, now);

@@ -8,7 +8,7 @@ use super::Ran;
 use crate::route::{MAIN, RouteKind};
 use crate::{Host, Nud, Output, Prefix};
 use penstock_lang::token::Line;
-use penstock_model::{Span, Time};
+use penstock_model::Time;
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -348,7 +348,10 @@ impl Host {
                     let id = d.mac.map(|b| format!("{b:02x}")).concat();
                     let mut ports =
                         self.devices.iter().filter(|p| p.master == Some(d.ifindex)).map(|p| p.name.as_str());
-                    let _ = writeln!(out, "{}\t\t8000.{id}\tno\t\t{}", d.name, ports.next().unwrap_or(""));
+                    let prio = d.bridge.as_ref().map_or(0x8000, |b| b.priority);
+                    let stp = if self.tree_of(d.ifindex).is_some_and(|t| t.on) { "yes" } else { "no" };
+                    let first = ports.next().unwrap_or("");
+                    let _ = writeln!(out, "{}\t\t{prio:04x}.{id}\t{stp}\t\t{first}", d.name);
                     for port in ports {
                         let _ = writeln!(out, "\t\t\t\t\t\t\t{port}");
                     }
@@ -380,14 +383,14 @@ impl Host {
                 (None, _) => fail(format!("bridge {name} does not exist!\n")),
                 (Some(i), "on" | "yes" | "1" | "off" | "no" | "0") => {
                     let state = if matches!(*how, "on" | "yes" | "1") { "1" } else { "0" };
-                    if let Some(b) = self.devices[i].bridge.as_deref_mut() {
-                        b.ask("stp_state", state, "0");
+                    match self.write_bridge_word(i, "stp_state", state, now) {
+                        Ok(()) => Output::default(),
+                        Err(why) => fail(format!("set stp status failed: {why}\n")),
                     }
-                    Output::default()
                 }
                 _ => fail("expect on/off for argument\n".to_owned()),
             },
-            [verb @ ("setfd" | "setageing"), name, seconds] => {
+            [verb @ ("setfd" | "setageing" | "sethello" | "setmaxage"), name, seconds] => {
                 let Some(i) = bridge(self, name) else {
                     return fail(format!("bridge {name} does not exist!\n"));
                 };
@@ -395,19 +398,44 @@ impl Host {
                     return fail("bad time value\n".to_owned());
                 };
                 // As hundredths of a second.
-                let span = Span::from_ms((span * 100.0) as i64 * 10);
-                if let Some(b) = self.devices[i].bridge.as_deref_mut() {
-                    match *verb {
-                        "setfd" => b.forward_delay = span,
-                        _ => b.ageing = span,
-                    }
+                let hundredths = ((span * 100.0) as i64).to_string();
+                let (word, what) = match *verb {
+                    "setfd" => ("forward_delay", "forward delay"),
+                    "sethello" => ("hello_time", "hello timer"),
+                    "setmaxage" => ("max_age", "max age"),
+                    _ => ("ageing_time", "ageing time"),
+                };
+                match self.write_bridge_word(i, word, &hundredths, now) {
+                    Ok(()) => Output::default(),
+                    Err(why) => fail(format!("set {what} failed: {why}\n")),
                 }
-                Output::default()
             }
-            ["sethello" | "setmaxage" | "setbridgeprio" | "setpathcost" | "setportprio", name, ..] => {
-                match bridge(self, name) {
-                    Some(_) => Output::default(),
-                    None => fail(format!("bridge {name} does not exist!\n")),
+            ["setbridgeprio", name, prio] => match (bridge(self, name), prio.parse::<u16>()) {
+                (None, _) => fail(format!("bridge {name} does not exist!\n")),
+                (_, Err(_)) => fail("bad priority\n".to_owned()),
+                (Some(i), Ok(prio)) => {
+                    self.set_bridge_priority(i, prio, now);
+                    Output::default()
+                }
+            },
+            [verb @ ("setpathcost" | "setportprio"), name, port, number] => {
+                let Some(to) = bridge(self, name) else {
+                    return fail(format!("bridge {name} does not exist!\n"));
+                };
+                let (cost, what) = (
+                    *verb == "setpathcost",
+                    if *verb == "setpathcost" { "path cost" } else { "port priority" },
+                );
+                let Ok(number) = number.parse::<u32>() else {
+                    return fail(format!("bad {} value\n", if cost { "path cost" } else { "path priority" }));
+                };
+                let Some(i) = self.ifindex(port).filter(|&i| self.devices[i].master == Some(to)) else {
+                    return fail(format!("interface {port} is not a port of {name}\n"));
+                };
+                let (cost, priority) = if cost { (Some(number), None) } else { (None, Some(number)) };
+                match self.set_port_of_tree(i, priority, cost, now) {
+                    Ok(()) => Output::default(),
+                    Err(_) => fail(format!("set {what} failed: Numerical result out of range\n")),
                 }
             }
             [] => fail("Usage: brctl [commands]\n".to_owned()),

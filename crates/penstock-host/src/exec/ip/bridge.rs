@@ -2,11 +2,11 @@
 //!
 //! Follows: iproute2 6.12 `ip/iplink_bridge.c`, `ip/iplink_bridge_slave.c`, `bridge/vlan.c`, `bridge/fdb.c`, `bridge/link.c`; linux v6.12
 //! `net/bridge/br_netlink.c` `br_changelink`, `br_setport`; `net/core/rtnetlink.c` `rtnl_bridge_setlink`.
-//! Differs: what is about the spanning tree and IGMP is kept where it is as it was, and told before a run where it is not.
+//! Differs: what is about IGMP is kept where it is as it was, and told before a run where it is not.
 
 use super::super::Ran;
 use super::{Done, errno, says};
-use crate::bridge::{ETH_P_8021AD, Said};
+use crate::bridge::{ETH_P_8021AD, Said, State};
 use crate::{Host, Output};
 use penstock_lang::ip::{self, Bridge, Failure, FdbChange, FdbFilter, Form, VlanChange};
 use penstock_lang::token::Line;
@@ -119,8 +119,13 @@ impl Host {
             let Some(value) = words.next() else {
                 return Err(says(255, "Command line is not complete. Try option \"help\""));
             };
-            let b = self.devices[ifindex].bridge.as_deref_mut();
-            let Some(b) = b else { continue };
+            if self.devices[ifindex].bridge.is_none() {
+                continue;
+            }
+            if vlans && self.set_of_tree(ifindex, name, value, now)? {
+                continue;
+            }
+            let Some(b) = self.devices[ifindex].bridge.as_deref_mut() else { continue };
             match name.as_str() {
                 "ageing_time" => b.ageing = time(value, name)?,
                 "forward_delay" => b.forward_delay = time(value, name)?,
@@ -151,8 +156,30 @@ impl Host {
         }
         Ok(())
     }
+    /// What is about a spanning tree; `false`: this is not.
+    fn set_of_tree(&mut self, ifindex: u32, name: &str, value: &str, now: Time) -> Result<bool, Failure> {
+        let bad = |_| wrong(value, name);
+        match name {
+            "stp_state" => {
+                let state: u32 = value.parse().map_err(bad)?;
+                self.set_stp(ifindex, state != 0, now);
+            }
+            "priority" => self.set_bridge_priority(ifindex, value.parse().map_err(bad)?, now),
+            "hello_time" | "max_age" | "forward_delay" => {
+                let span = time(value, name)?;
+                self.set_tree_time(ifindex, name, span, now).map_err(|e| ip::refused(&e))?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
     /// Sets what follows `type bridge_slave`.
-    pub(super) fn set_bridge_port(&mut self, ifindex: u32, words: &[String]) -> Result<(), Failure> {
+    pub(super) fn set_bridge_port(
+        &mut self,
+        ifindex: u32,
+        words: &[String],
+        now: Time,
+    ) -> Result<(), Failure> {
         let Some(bridge) = self.bridge_of(ifindex) else {
             return Err(says(2, "RTNETLINK answers: Operation not supported"));
         };
@@ -184,22 +211,35 @@ impl Host {
                 "mcast_flood" => &mut port.set.mcast_flood,
                 "bcast_flood" => &mut port.set.bcast_flood,
                 "isolated" => &mut port.set.isolated,
-                "cost" => {
-                    let cost = value.parse().map_err(|_| wrong(value, name))?;
-                    if !(1..=65_535).contains(&cost) {
-                        return Err(errno(KernelError::ERANGE));
-                    }
-                    port.cost = Some(cost);
+                "cost" | "priority" => {
+                    let number: u32 = value.parse().map_err(|_| wrong(value, name))?;
+                    let (cost, priority) = match name.as_str() {
+                        "cost" => (Some(number), None),
+                        _ => (None, Some(number)),
+                    };
+                    let set = self.set_port_of_tree(ifindex, priority, cost, now);
+                    set.map_err(|e| ip::refused(&e))?;
                     continue;
                 }
-                "priority" => {
-                    let priority = value.parse().map_err(|_| wrong(value, name))?;
-                    if priority > 63 {
-                        return Err(errno(KernelError::ERANGE));
-                    }
-                    port.priority = priority;
+                "state" if self.kernel != Kernel::V2_6_35 => {
+                    let names = [
+                        State::Disabled,
+                        State::Listening,
+                        State::Learning,
+                        State::Forwarding,
+                        State::Blocking,
+                    ];
+                    let named = names.into_iter().find(|s| s.name() == value.to_ascii_lowercase());
+                    let numbered = || value.parse::<usize>().map_err(|_| wrong(value, name));
+                    let state = match named {
+                        Some(state) => state,
+                        None => *names.get(numbered()?).ok_or_else(|| errno(KernelError::EINVAL))?,
+                    };
+                    self.set_port_state(ifindex, state, now).map_err(|e| ip::refused(&e))?;
                     continue;
                 }
+                "guard" => &mut port.guard,
+                "root_block" => &mut port.root_block,
                 _ => {
                     b.ask(name, value, harmless);
                     continue;
@@ -207,6 +247,7 @@ impl Host {
             };
             *set = on(value, name)?;
         }
+        self.port_guards_changed(bridge, now);
         Ok(())
     }
 
@@ -219,7 +260,9 @@ impl Host {
         now: Time,
     ) -> Result<(), &'static str> {
         let words = [name.to_owned(), value.to_owned()];
-        self.set_bridge(ifindex, &words, now).map_err(|_| "Invalid argument")
+        const RANGE: &str = "Numerical result out of range";
+        let why = |f: Failure| if f.stderr.contains(RANGE) { RANGE } else { "Invalid argument" };
+        self.set_bridge(ifindex, &words, now).map_err(why)
     }
 
     /// `bridge`.
@@ -273,7 +316,7 @@ impl Host {
                 if self.bridge_of(ifindex).is_none() {
                     return Err(says(255, "RTNETLINK answers: Operation not supported"));
                 }
-                self.set_bridge_port(ifindex, &words)?;
+                self.set_bridge_port(ifindex, &words, now).map_err(|f| Failure { exit: 255, ..f })?;
                 Ok(String::new())
             }
         }

@@ -557,7 +557,10 @@ impl Host {
             match r.kind.as_deref() {
                 Some("bridge") => self.set_bridge(ifindex, words, now)?,
                 Some("bond") => self.set_bond(ifindex, words, now)?,
-                Some("bridge_slave") => self.set_bridge_port(ifindex, words)?,
+                Some("bridge_slave") => {
+                    self.set_bridge_port(ifindex, words, now)?;
+                    self.port_told(ifindex, now);
+                }
                 _ => {}
             }
         }

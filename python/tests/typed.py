@@ -42,6 +42,7 @@ class Here:
 own: penstock.Executor = Here()
 results = penstock.sweep(e, seeds=2, engine=own)
 results = penstock.sweep(e, seeds=2, engine="ray", jobs=2)
+differences: penstock.Rows = penstock.diff("", "", dev="eth0")
 
 
 class Short(penstock.Qdisc):

@@ -89,7 +89,10 @@ fn main() -> Result<()> {
         Command::Difftc(args) => difftc::run(&args),
         Command::Dist(args) => dist::run(&args),
         Command::Python => match python::kit() {
-            Ok(kit) => kit.run(),
+            Ok(kit) => {
+                kit.run()?.iter().for_each(|left_out| println!("skipped: {left_out}"));
+                Ok(())
+            }
             Err(why) => anyhow::bail!("the Python module was not tried: {why}"),
         },
         Command::Web(args) => web::run(&args),

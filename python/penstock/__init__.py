@@ -14,20 +14,23 @@ True
 20.3
 """
 
+from ._engines import Engine, Executor, Made, Work
 from ._experiment import Experiment
 from ._machine import Machine, Said
 from ._penstock import Chart, PenstockError, Run, Series, __version__, expectations, run
 from ._qdisc import Packet, Qdisc
 from ._scripts import Departures, check, diff, explain, partition, replay
-from ._sweep import Engine, Sweep, sweep
+from ._sweep import Sweep, sweep
 from ._tables import Rows
 
 __all__ = [
     "Chart",
     "Departures",
     "Engine",
+    "Executor",
     "Experiment",
     "Machine",
+    "Made",
     "Packet",
     "PenstockError",
     "Qdisc",
@@ -36,6 +39,7 @@ __all__ = [
     "Said",
     "Series",
     "Sweep",
+    "Work",
     "__version__",
     "check",
     "diff",

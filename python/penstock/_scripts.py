@@ -10,6 +10,7 @@ from typing import Any, Mapping, Sequence, overload
 from ._penstock import PenstockError, ask, bytes_per_s
 from ._qdisc import Packet, Qdisc, _through
 from ._tables import Rows
+from ._traffic import difference, ranges
 
 
 def _asked(question: dict[str, Any]) -> Any:
@@ -69,28 +70,45 @@ def explain(
 
 
 def partition(script: str, *, dev: str, rate: str | None = None, name: str = "script") -> Rows:
-    """Which packets reach which class: a row for each part of all packets, with `packets` (its condition), `to` (its class), `line`, `reached` and an `example`.
+    """Which packets reach which class: a row for each part of all packets, with `packets` (its condition), the condition as `ranges` of fields (both ends included) and `other`
+    words, `to` (its class), `line`, `reached` and an `example`.
 
     >>> script = '''tc qdisc add dev eth0 root handle 1: prio
     ... tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:1
     ... '''
-    >>> partition(script, dev="eth0")[0]["to"]
-    '1:1'
+    >>> first = partition(script, dev="eth0")[0]
+    >>> first["to"], first["ranges"]["dport"]
+    ('1:1', [(22, 22)])
     """
-    return Rows(_asked({"ask": "partition", "text": script, "dev": dev, "rate": rate, "name": name})["parts"])
+    rows = Rows()
+    for part in _asked({"ask": "partition", "text": script, "dev": dev, "rate": rate, "name": name})["parts"]:
+        fields, other = ranges(part["packets"])
+        rows.append({**part, "ranges": fields, "other": other})
+    return rows
 
 
 def diff(before: str, after: str, *, dev: str, name: str = "script") -> Rows:
-    """Which traffic two scripts treat differently: a row with `text` for each difference; none where there is none.
+    """What two scripts do differently: a row for each difference; none where there is none.
 
-    >>> old = "tc qdisc add dev eth0 root tbf rate 1mbit burst 5k latency 50ms\\n"
+    Each has its `device`, its `hook` ("leaving" or "arriving"), and what is different: the `object` (`class 1:10`, `root`, `filter at 1: prio 3`, `device`, `command`) or the `traffic`,
+    with the traffic as `ranges` of its fields (both ends included) and `other` words that are no ranges; `before` and `after`; an `example` packet of it. `exact` is False where a set
+    only holds the packets that are concerned, or where it was not decided whether there are any. `text` is the line that `penstock diff` prints.
+
+    >>> old = '''tc qdisc add dev eth0 root handle 1: htb default 20
+    ... tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit
+    ... tc class add dev eth0 parent 1: classid 1:20 htb rate 2mbit
+    ... tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:10
+    ... '''
     >>> len(diff(old, old, dev="eth0"))
     0
-    >>> len(diff(old, old.replace("1mbit", "2mbit"), dev="eth0")) > 0
-    True
+    >>> rows = diff(old, old.replace("22 0xffff", "22 0xfffe").replace("2mbit", "3mbit"), dev="eth0")
+    >>> [(row["ranges"]["dport"], row["before"], row["after"]) for row in rows if row["traffic"]]
+    [([(23, 23)], '1:20', '1:10')]
+    >>> [(row["object"], row["before"], row["after"]) for row in rows if "ceil" in row["text"]]
+    [('class 1:20', 'rate 2mbit ceil 2mbit', 'rate 3mbit ceil 3mbit')]
     """
     lines = _asked({"ask": "diff", "text": before, "after": after, "dev": dev, "name": name})["lines"]
-    return Rows({"text": line} for line in lines)
+    return Rows(difference(line, dev) for line in lines)
 
 
 @dataclass(frozen=True)

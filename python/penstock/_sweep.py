@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import concurrent.futures
-import functools
-import hashlib
 import importlib
 import json
 import os
 import re
 import shutil
 import tempfile
-from concurrent.futures import Executor, Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Protocol, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
 
-from . import _penstock
+from ._engines import Engine, Executor, Work, _close, _executor, _program
 from ._experiment import _value as _toml
-from ._penstock import Gathering, PenstockError, Plan, __version__
+from ._penstock import Gathering, PenstockError, Plan
 from ._tables import Rows, _library
 
 if TYPE_CHECKING:
@@ -28,99 +24,6 @@ _FILES = ("results.parquet", "sweep.json", "report.html")
 # Most runs of a task, and tasks that wait at a time: an engine has work, and a sweep of a million runs does not lie in its queue.
 _CHUNK = 16
 _WAITING = 256
-
-
-class Engine(Protocol):
-    """What makes runs: any `concurrent.futures.Executor`, or an object with such a `submit`."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
-        """Calls `fn(*args)` somewhere, later."""
-        ...
-
-
-@functools.lru_cache(maxsize=1)
-def _program() -> str:
-    """Which build this is: results of another are not taken for its own."""
-    built = Path(str(_penstock.__file__)).read_bytes()
-    return f"{__version__} {hashlib.blake2b(built, digest_size=8).hexdigest()}"
-
-
-@functools.lru_cache(maxsize=4)
-def _planned(task: str) -> Plan:
-    return Plan.of(task)
-
-
-def _make(task: str, program: str, numbers: list[int]) -> tuple[list[str], list[str]]:
-    """Makes runs, in whatever process: their results as text, and warnings."""
-    if program != _program():
-        raise PenstockError(
-            f"a worker has penstock {_program()} and the sweep is that of {program}: install the same wheel on all machines"
-        )
-    return _planned(task).make(numbers)
-
-
-class _Ray:
-    """Ray, with the words of an executor. Work whose worker dies is done again."""
-
-    def __init__(self) -> None:
-        ray = _library("ray", "ray")
-        self._begun = not ray.is_initialized()
-        if self._begun:
-            ray.init(log_to_driver=False, include_dashboard=False)
-        self._ray = ray
-        self._make = ray.remote(max_retries=-1)(_make)
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
-        if fn is not _make:
-            raise ValueError("this engine makes runs of sweeps")
-        future: Future[Any] = self._make.remote(*args).future()
-        return future
-
-    def close(self) -> None:
-        """Ends Ray where it was begun here."""
-        if self._begun:
-            self._ray.shutdown()
-
-
-class _Dask:
-    """Dask, with the words of an executor: the client there is, or a cluster on this machine."""
-
-    def __init__(self) -> None:
-        distributed = _library("distributed", "dask")
-        self._client: Any = None
-        try:
-            client = distributed.get_client()
-        except ValueError:
-            self._client = client = distributed.Client(processes=True, dashboard_address=None)
-        self._executor = client.get_executor(pure=False)
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
-        future: Future[Any] = self._executor.submit(fn, *args)
-        return future
-
-    def close(self) -> None:
-        """Ends the cluster where it was begun here."""
-        self._executor.shutdown(wait=True)
-        if self._client is not None:
-            self._client.close()
-
-
-class _Threads:
-    """Threads of this process: the interpreter's lock is let go while they simulate."""
-
-    def __init__(self, plan: Plan, jobs: int) -> None:
-        self._plan = plan
-        self._pool = concurrent.futures.ThreadPoolExecutor(jobs)
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
-        if fn is not _make:
-            raise ValueError("this engine makes runs of sweeps")
-        return self._pool.submit(self._plan.make, args[2])
-
-    def close(self) -> None:
-        """Ends what is running."""
-        self._plan.end()
-        self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _value(value: Any) -> str:
@@ -200,56 +103,51 @@ class Sweep:
         return f"<penstock.Sweep {len(self.summary['points'])} points, {len(self.summary['seeds'])} seeds>"
 
 
-def _chunks(numbers: list[int], workers: int) -> Iterator[list[int]]:
+def _chunks(numbers: list[int], workers: int) -> Iterator[tuple[int, ...]]:
     size = max(1, min(_CHUNK, len(numbers) // (workers * 4)))
-    return (numbers[i : i + size] for i in range(0, len(numbers), size))
-
-
-def _engine(engine: str | Engine | None, plan: Plan, jobs: int) -> Any:
-    if engine is None:
-        return _Threads(plan, jobs)
-    if engine == "ray":
-        return _Ray()
-    if engine == "dask":
-        return _Dask()
-    if isinstance(engine, str):
-        raise ValueError(f'"{engine}" is not an engine: take "ray", "dask", an Executor of concurrent.futures, or None')
-    if not callable(getattr(engine, "submit", None)):
-        raise TypeError("an engine has a method submit, as an Executor of concurrent.futures has")
-    return engine
+    return (tuple(numbers[i : i + size]) for i in range(0, len(numbers), size))
 
 
 def _gather(
     plan: Plan,
     gathering: Gathering,
-    engine: Engine,
-    workers: int,
+    executor: Executor,
     progress: Callable[[int, int], object] | None,
 ) -> tuple[int, list[str]]:
     """Makes what is missing, and keeps each result as soon as it is there."""
     missing = gathering.missing(plan)
-    done, warnings = plan.runs - len(missing), list[str]()
+    workers = max(1, int(getattr(executor, "workers", None) or os.cpu_count() or 1))
     chunks = _chunks(missing, workers)
-    waiting: dict[Future[Any], list[int]] = {}
+    waiting = set[tuple[int, ...]]()
+    done, warnings = plan.runs - len(missing), list[str]()
+
+    def fill() -> None:
+        while len(waiting) < max(_WAITING, 4 * workers) and (chunk := next(chunks, None)) is not None:
+            waiting.add(chunk)
+            executor.submit(Work(plan.task, _program(), chunk))
+
     try:
-        while True:
-            while len(waiting) < _WAITING and (chunk := next(chunks, None)) is not None:
-                waiting[engine.submit(_make, plan.task, _program(), chunk)] = chunk
-            if not waiting:
-                return len(missing), warnings
-            ready, _ = concurrent.futures.wait(waiting, return_when=concurrent.futures.FIRST_COMPLETED)
-            for future in ready:
-                numbers = waiting.pop(future)
-                texts, said = future.result()
-                for number, text in zip(numbers, texts):
-                    gathering.keep(plan, number, text)
-                warnings += [w for w in said if w not in warnings]
-                done += len(numbers)
-                if progress is not None:
-                    progress(done, plan.runs)
-    finally:
-        for future in waiting:
-            future.cancel()
+        fill()
+        for work, (texts, said) in executor.results():
+            # Whoever makes lost work again may come by it twice.
+            if work.numbers not in waiting:
+                continue
+            if len(texts) != len(work.numbers):
+                raise PenstockError(f"the engine gave {len(texts)} results for {len(work.numbers)} runs")
+            for number, text in zip(work.numbers, texts):
+                gathering.keep(plan, number, text)
+            waiting.remove(work.numbers)
+            warnings += [w for w in said if w not in warnings]
+            done += len(texts)
+            if progress is not None:
+                progress(done, plan.runs)
+            fill()
+        if waiting:
+            raise PenstockError(f"the engine gave no result for {sum(map(len, waiting))} runs")
+    except BaseException:
+        executor.cancel()
+        raise
+    return len(missing), warnings
 
 
 def sweep(
@@ -263,7 +161,7 @@ def sweep(
     figures: Sequence[str] = (),
     pareto: tuple[str, str] | None = None,
     on: str = "sim",
-    engine: str | Engine | None = None,
+    engine: str | Executor | Engine | None = None,
     jobs: int | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], object] | None = None,
@@ -274,8 +172,9 @@ def sweep(
     what the file's table `[sweep]` says. `seeds`: runs of each point, from `seed` on. `design`: "grid" (all combinations), "random" or "latin" with so many `points`. `figures`:
     what the table shows, in the words of expectations. `pareto`: two figures to find the best compromises between. `on`: "sim", "virtual" or "kernel".
 
-    `engine`: None for threads of this process, `jobs` at a time; any Executor of concurrent.futures; "ray" or "dask" for the cluster that is connected, or one on this machine
-    (`pip install 'penstock[ray]'`, `'penstock[dask]'`). Workers need the same wheel and nothing else: files that the experiment names travel with it.
+    `engine`: None for threads of this process, `jobs` at a time; "ray" or "dask" for the cluster that is connected, or one of `jobs` workers on this machine
+    (`pip install 'penstock[ray]'`, `'penstock[dask]'`); a `penstock.Executor` of your own; any Executor of concurrent.futures. Workers need the same wheel and nothing else: files that
+    the experiment names travel with it.
 
     `out`: the sweep's folder. With it, what is broken off goes on where it was when it is called again. `progress(done, all)` is called as runs are done.
 
@@ -306,20 +205,21 @@ def sweep(
     if on == "kernel" and (engine is not None or jobs not in (None, 1)):
         raise ValueError("on kernel one run at a time: two would take each other's processor time")
     plan = Plan.open(experiment, json.dumps(wishes), on)
-    workers = 1 if on == "kernel" else jobs or os.cpu_count() or 1
-    if on == "sim" and engine is None:
-        plan.fits(min(workers, plan.runs))
+    at_once = 1 if on == "kernel" else jobs
+
+    def fits(runs: int) -> None:
+        if on == "sim":
+            plan.fits(min(runs, plan.runs))
+
     folder = Path(tempfile.mkdtemp(prefix="penstock-sweep-")) if out is None else Path(out)
     try:
         gathering = Gathering(folder, plan, _program())
         try:
-            runner = _engine(engine, plan, workers)
+            executor = _executor(engine, plan, at_once, fits)
             try:
-                made, warnings = _gather(plan, gathering, runner, workers, progress)
+                made, warnings = _gather(plan, gathering, executor, progress)
             finally:
-                # Whoever made an executor also ends it.
-                if isinstance(runner, (_Threads, _Ray, _Dask)):
-                    runner.close()
+                _close(executor)
             text = gathering.whole(plan)
         finally:
             # Not left to the exception, which keeps what it has come by.

@@ -141,9 +141,9 @@ impl Gathering {
         py.detach(|| self.open(|gathering| gathering.missing(&plan.plan)))
     }
 
-    /// Keeps the result of a run.
-    fn keep(&self, plan: &Plan, number: usize, text: &str) -> PyResult<()> {
-        self.open(|gathering| gathering.keep(&plan.plan, number, text))
+    /// Keeps the result of a run. Threads go on making others while the disk takes it.
+    fn keep(&self, py: Python<'_>, plan: &Plan, number: usize, text: &str) -> PyResult<()> {
+        py.detach(|| self.open(|gathering| gathering.keep(&plan.plan, number, text)))
     }
 
     /// Writes the files of the whole sweep; its table as text.

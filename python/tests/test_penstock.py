@@ -85,9 +85,9 @@ class Runs(unittest.TestCase):
         self.assertEqual(penstock.check("tc qdisc add dev eth0 root fq_codel\n"), [])
 
     def test_every_example_of_the_docstrings_runs(self):
-        from penstock import _experiment, _machine, _qdisc, _scripts, _sweep, _tables
+        from penstock import _engines, _experiment, _machine, _qdisc, _scripts, _sweep, _tables, _traffic
 
-        for module in (penstock, _experiment, _machine, _qdisc, _scripts, _sweep, _tables):
+        for module in (penstock, _engines, _experiment, _machine, _qdisc, _scripts, _sweep, _tables, _traffic):
             result = doctest.testmod(module)
             self.assertEqual(result.failed, 0, module.__name__)
             self.assertGreater(result.attempted, 0, module.__name__)

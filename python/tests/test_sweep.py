@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import penstock
-from penstock import _sweep
 
 LINE = """title = "Line"
 duration = "400ms"
@@ -138,7 +137,7 @@ def test_what_is_wrong_is_told_before_the_first_run(line, tmp_path):
 
 def test_another_build_is_refused():
     with pytest.raises(penstock.PenstockError, match="install the same wheel on all machines"):
-        _sweep._make("{}", "0.0.0 something", [0])
+        penstock.Work("{}", "0.0.0 something", (0,))()
 
 
 def test_a_signal_ends_a_sweep(line, tmp_path):
@@ -158,31 +157,3 @@ def test_a_signal_ends_a_sweep(line, tmp_path):
         signal.signal(signal.SIGINT, before)
     # What was run before is there.
     assert penstock.sweep(line, {"duration": ["1s"]}, out=tmp_path / "long").made == 0
-
-
-@pytest.mark.parametrize("engine", ["ray", "dask"])
-def test_clusters_make_the_same_bytes(engine, line, tmp_path):
-    pytest.importorskip({"ray": "ray", "dask": "distributed"}[engine])
-    penstock.sweep(line, SET, seeds=4, out=tmp_path / "threads")
-    result = penstock.sweep(line, SET, seeds=4, out=tmp_path / engine, engine=engine)
-    assert result.made == 24 and files(tmp_path / engine) == files(tmp_path / "threads")
-
-
-def test_ray_goes_on_when_a_worker_is_killed(line, tmp_path):
-    ray = pytest.importorskip("ray")
-    whole = penstock.sweep(line, SET, seeds=20, out=tmp_path / "whole")
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    try:
-        worker = ray.get(ray.remote(lambda: os.getpid()).remote())
-        killed = []
-
-        def kill(done, _):
-            if done >= 20 and not killed:
-                killed.append(worker)
-                os.kill(worker, signal.SIGKILL)
-
-        result = penstock.sweep(line, SET, seeds=20, out=tmp_path / "ray", engine="ray", progress=kill)
-    finally:
-        ray.shutdown()
-    assert killed and result.made == whole.made == 120
-    assert files(tmp_path / "ray") == files(tmp_path / "whole")

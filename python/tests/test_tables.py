@@ -22,8 +22,79 @@ def test_findings_and_parts_are_tables():
     assert {"1:10", "1:20"} <= set(parts.arrow()["to"].to_pylist())
     assert parts._repr_html_().startswith("<table><tr><th>")
     differences = penstock.diff(SHAPER, SHAPER.replace("2mbit", "3mbit"), dev="eth0")
-    assert any("1:20" in row["text"] for row in differences)
+    assert [row["object"] for row in differences if "ceil" in row["text"]] == ["class 1:20"]
     assert penstock.check("tc qdisc add dev eth0 root fq_codel\n").arrow().num_rows == 0
+
+
+def test_a_difference_has_the_same_columns_whatever_it_is():
+    other = SHAPER.replace("dport 22 0xffff", "dport 80 0xffff").replace("rate 2mbit", "rate 3mbit")
+    other += "tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit\nip link set dev eth0 mtu 1400\n"
+    other += "tc qdisc add dev eth0 handle ffff: ingress\n"
+    other += "tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip src 10.0.0.0/9 action drop\n"
+    rows = penstock.diff(SHAPER, other, dev="eth0")
+    assert len({tuple(row) for row in rows}) == 1
+    moved = {row["ranges"]["dport"][0]: (row["before"], row["after"]) for row in rows if row["ranges"] and "dport" in row["ranges"]}
+    assert moved == {(22, 22): ("1:10", "1:20"), (80, 80): ("1:20", "1:10")}
+    arriving = [row for row in rows if row["hook"] == "arriving" and row["traffic"]]
+    assert [row["ranges"]["src"] for row in arriving] == [[("10.0.0.0", "10.127.255.255")]]
+    objects = [(row["object"], row["before"], row["after"]) for row in rows if row["object"]]
+    assert ("class 1:20", "rate 2mbit ceil 2mbit", "rate 3mbit ceil 3mbit") in objects
+    assert ("class 1:30", None, "new") in objects and ("device", "mtu 1500", "mtu 1400") in objects
+    # Each set's example is in it: it goes where the row says.
+    for row in rows:
+        if row["traffic"] and row["hook"] == "leaving":
+            assert row["exact"] and row["example"]
+            for script, place in ((SHAPER, row["before"]), (other, row["after"])):
+                assert penstock.explain(script, row["example"], dev="eth0")["class"] == place
+    table = rows.arrow()
+    assert table.column_names == list(rows[0]) and table.num_rows == len(rows)
+    assert set(table["device"].to_pylist()) == {"eth0"}
+    frame = rows.pandas()
+    assert len(frame[frame.traffic.notna()]) == sum(1 for row in rows if row["traffic"])
+    polars = pytest.importorskip("polars")
+    assert rows.polars().filter(polars.col("hook") == "arriving").height >= 1
+
+
+@pytest.mark.parametrize(
+    "line, of",
+    [
+        ("ifb0: root: limit 5 -> limit 7", ("ifb0", "leaving", "root", None, "limit 5", "limit 7", True)),
+        ("class 1:30: gone", ("eth0", "leaving", "class 1:30", None, None, "gone", True)),
+        ("filter at ingress prio 1: a -> none", ("eth0", "arriving", "filter at ingress prio 1", None, "a", "none", True)),
+        ("command: none -> tc chain add", ("eth0", None, "command", None, "none", "tc chain add", True)),
+        ("everything: none -> 1:10", ("eth0", "leaving", None, "everything", "none", "1:10", True)),
+        ("within ip, mark 3: 1:1 -> 1:2   (perhaps)", ("eth0", "leaving", None, "ip, mark 3", "1:1", "1:2", False)),
+        ("and more", ("eth0", "leaving", "more", None, None, None, False)),
+        ("eth0: a puts no qdisc on it, b does", ("eth0", "leaving", "device", None, None, "a puts no qdisc on it, b does", True)),
+    ],
+)
+def test_lines_of_differences_in_columns(line, of):
+    from penstock._traffic import difference
+
+    row = difference(line, "eth0")
+    assert tuple(row[c] for c in ("device", "hook", "object", "traffic", "before", "after", "exact")) == of
+    assert row["text"] == line and row["example"] is None
+
+
+def test_conditions_are_ranges():
+    from penstock._traffic import ranges
+
+    fields, other = ranges("ipv6, src 2001:db8::/33, tcp, sport 1024-65535, dport 22,80,443 and 3 more, len below 100, vlan 7, in eth1")
+    assert fields == {
+        "ethertype": [(0x86DD, 0x86DD)],
+        "src": [("2001:db8::", "2001:db8:7fff:ffff:ffff:ffff:ffff:ffff")],
+        "protocol": [(6, 6)],
+        "sport": [(1024, 65535)],
+        "len": [(0, 99)],
+        "vlan": [(7, 7)],
+    }
+    # A list that is cut off is no range of the field.
+    assert other == ["dport 22,80,443 and 3 more", "in eth1"]
+    assert ranges("ip, dst 10.0.0.0/24 or dst 10.0.2.0/23, not [set a, b], mark 0x1/0x5 without udp or icmp") == (
+        {"ethertype": [(0x800, 0x800)], "dst": [("10.0.0.0", "10.0.0.255"), ("10.0.2.0", "10.0.3.255")]},
+        ["not [set a, b]", "mark 0x1/0x5", "without udp or icmp"],
+    )
+    assert ranges("ip, dport 1 and udp or dport 2 and tcp")[1] == ["dport 1 and udp or dport 2 and tcp"]
 
 
 def test_a_table_without_its_library_says_what_to_install(monkeypatch):

@@ -1,6 +1,7 @@
 """Read by mypy --strict and pyright, not run: how the module is used with types."""
 
 from concurrent.futures import ProcessPoolExecutor
+from typing import Iterator
 
 import penstock
 
@@ -18,6 +19,30 @@ out: penstock.Departures = penstock.replay([], [0.0], 100)
 results: penstock.Sweep = penstock.sweep(e, {"link.up.rate": ["1mbit", "2mbit"]}, seeds=20)
 with ProcessPoolExecutor() as pool:
     results = penstock.sweep("line.toml", engine=pool)
+
+
+class Here:
+    workers = 1
+
+    def __init__(self) -> None:
+        self.waiting: list[penstock.Work] = []
+
+    def submit(self, work: penstock.Work) -> None:
+        self.waiting.append(work)
+
+    def results(self) -> Iterator[tuple[penstock.Work, penstock.Made]]:
+        while self.waiting:
+            work = self.waiting.pop()
+            yield work, work()
+
+    def cancel(self) -> None:
+        self.waiting.clear()
+
+
+own: penstock.Executor = Here()
+results = penstock.sweep(e, seeds=2, engine=own)
+results = penstock.sweep(e, seeds=2, engine="ray", jobs=2)
+differences: penstock.Rows = penstock.diff("", "", dev="eth0")
 
 
 class Short(penstock.Qdisc):

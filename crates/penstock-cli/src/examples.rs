@@ -1,7 +1,8 @@
 //! The experiments that are part of the program: `penstock examples`, `penstock new`, `run example:NAME`.
 //!
-//! All of `examples/` is in the program, scripts too, so an installed program needs no other file. The name of an example is its path
-//! without ending: `home-line`, `systems/rsvp`. Templates for `penstock new` are those in `new/`.
+//! All of `examples/` (here `experiments`, a link, so that the published crate has them) is in the program, scripts too, so an
+//! installed program needs no other file. The name of an example is its path without ending: `home-line`, `systems/rsvp`.
+//! Templates for `penstock new` are those in `new/`.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use include_dir::{Dir, include_dir};
@@ -14,7 +15,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 use toml::de::DeTable;
 
-static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../examples");
+static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/experiments");
 /// What stands before an example's name in place of a file.
 const SCHEME: &str = "example:";
 /// The folder of the templates.

@@ -11,10 +11,10 @@ mod meta;
 mod slots;
 
 pub use meta::{Meta, set_tos};
-pub use penstock_model::{Rate, Span, Time};
+pub use penstock_model::{Kernel, Rate, Span, Time};
 
 use penstock_lang::{show, tc, token};
-use penstock_model::{Kernel, PschedClock, Rng};
+use penstock_model::{PschedClock, Rng};
 use penstock_packet::{L3, Packet, Pool, Skb};
 use penstock_sched::{Actions, Cx, Device, Ledger, Tree, Xmit};
 use slots::Slots;
@@ -39,13 +39,16 @@ pub struct Settings {
     pub mtu: u32,
     /// The device's queue length where a qdisc takes it as its limit, packets. Default 1000.
     pub txqueuelen: u32,
+    /// The kernel whose qdiscs these are. Default 6.12; `dualpi2` and `cake_mq` are in 7.2.
+    pub kernel: Kernel,
     /// The seed of all dice. Default 1.
     pub seed: u64,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { rate: None, delay: Span::ZERO, loss_ppb: 0, mtu: 1500, txqueuelen: 1000, seed: 1 }
+        let kernel = Kernel::default();
+        Settings { rate: None, delay: Span::ZERO, loss_ppb: 0, mtu: 1500, txqueuelen: 1000, kernel, seed: 1 }
     }
 }
 
@@ -108,7 +111,7 @@ pub struct Link<T> {
 impl<T: Clone> Link<T> {
     /// A link whose device has the kernel's default qdisc, `pfifo_fast`.
     pub fn new(settings: &Settings) -> Link<T> {
-        let kernel = Kernel::V6_12;
+        let kernel = settings.kernel;
         let tree = Tree::new(Device {
             ifindex: 2,
             mtu: settings.mtu,

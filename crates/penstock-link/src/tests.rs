@@ -159,13 +159,32 @@ fn time_goes_forward() {
 }
 
 #[test]
+fn a_link_has_the_qdiscs_of_its_kernel() {
+    let command = "qdisc add dev eth0 root dualpi2";
+    let mut old: Link<u64> = Link::new(&Settings::default());
+    assert_eq!(
+        old.tc(Time::ZERO, command),
+        Err(Refused("Error: Specified qdisc kind is unknown.".to_owned()))
+    );
+    let new = Settings { rate: Some(rate("8mbit").unwrap()), kernel: Kernel::V7_2, ..Settings::default() };
+    let mut line = link(new, &[command]);
+    assert!((0..3).all(|n| line.enqueue(at(0), udp(1), n)));
+    assert_eq!(run(&mut line), [(0, MS), (1, 2 * MS), (2, 3 * MS)]);
+}
+
+#[test]
 fn a_warm_link_allocates_nothing() {
-    let settings =
-        || Settings { rate: Some(rate("8mbit").unwrap()), delay: Span::from_ms(3), ..Settings::default() };
+    let settings = || Settings {
+        rate: Some(rate("8mbit").unwrap()),
+        delay: Span::from_ms(3),
+        kernel: Kernel::V7_2,
+        ..Settings::default()
+    };
     for tc in [
         "pfifo limit 20",
         "fq_codel limit 50",
         "cake bandwidth 7mbit memlimit 100kb",
+        "dualpi2 limit 50",
         "tbf rate 4mbit burst 5k limit 20k",
     ] {
         let mut line = link(settings(), &[&format!("qdisc add dev eth0 root {tc}")]);

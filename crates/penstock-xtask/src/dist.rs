@@ -1,9 +1,10 @@
-//! `xtask dist`: what is shipped, in `target/dist-files`: the program, laid out by what it does most, a Debian package, a wheel, an inventory (SBOM) and checksums.
+//! `xtask dist`: what is shipped, in `target/dist-files`: the program, laid out by what it does most, a Debian package, a wheel, static programs,
+//! an image's recipe, an inventory (SBOM) and checksums.
 //!
 //! Profile-guided optimisation in three steps: a program that counts how often each part of it runs, runs of it, and the program
 //! itself built by these counts (`-Cprofile-generate`, `-Cprofile-use` of rustc). The counts lie in `target/pgo`.
 
-use crate::{package, python};
+use crate::{package, python, statics};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,13 @@ pub struct Args {
     /// Take this program instead of building one, to try the packaging
     #[arg(long, value_name = "FILE", conflicts_with = "plain")]
     program: Option<PathBuf>,
-    /// What to make [default: all]
+    /// The profile that static programs are built with; `release` is quicker, to try the packaging
+    #[arg(long, value_name = "NAME", default_value = "dist")]
+    profile: String,
+    /// Build the static program of this processor alone: x86_64 or aarch64
+    #[arg(long, value_name = "ARCH")]
+    arch: Option<String>,
+    /// What to make [default: all but crates]
     #[arg(value_enum)]
     parts: Vec<Part>,
 }
@@ -32,6 +39,12 @@ enum Part {
     Deb,
     /// A wheel with the Python module and the program
     Wheel,
+    /// Programs that need no library (musl), for x86_64 and aarch64, each tried in an empty root
+    Static,
+    /// The recipe of a container image, whose steps are tried in an empty root
+    Container,
+    /// By name alone: the crates, in the order in which they can be published; each is built from what would be published
+    Crates,
     /// What is in the program, as CycloneDX
     Sbom,
     /// SHA256SUMS of all that is there
@@ -60,8 +73,19 @@ const TRAINING: &[&str] = &[
 /// # Errors
 /// A tool is missing, a step failed, or what was packed does not work where it was installed.
 pub fn run(args: &Args) -> Result<()> {
-    let all = [Part::Program, Part::Deb, Part::Wheel, Part::Sbom, Part::Sums];
-    let wanted = |part: Part| args.parts.is_empty() || args.parts.contains(&part);
+    let all = [
+        Part::Program,
+        Part::Deb,
+        Part::Wheel,
+        Part::Static,
+        Part::Container,
+        Part::Crates,
+        Part::Sbom,
+        Part::Sums,
+    ];
+    // Crates are built once more, and the index of the registry is asked.
+    let by_default = |part: Part| args.parts.is_empty() && part != Part::Crates;
+    let wanted = |part: Part| by_default(part) || args.parts.contains(&part);
     let out = Path::new(OUT);
     fs::create_dir_all(out)?;
     let program = match &args.program {
@@ -81,6 +105,19 @@ pub fn run(args: &Args) -> Result<()> {
             Part::Deb => package::deb(&program()?, out)?,
             Part::Wheel => {
                 python::kit().map_err(|why| anyhow!("the wheel: {why}"))?.shipped(&program()?, out)?
+            }
+            Part::Static => {
+                let (made, untried) = statics::programs(&args.profile, args.arch.as_deref(), out)?;
+                for path in &made {
+                    told(path)?;
+                }
+                untried.iter().for_each(|what| println!("{what}"));
+                continue;
+            }
+            Part::Container => statics::container(out)?,
+            Part::Crates => {
+                package::crates(out)?.iter().try_for_each(|path| told(path))?;
+                continue;
             }
             Part::Sbom => package::sbom(out)?,
             Part::Sums => package::sums(out)?,

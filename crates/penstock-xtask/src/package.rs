@@ -153,6 +153,33 @@ fn copyright() -> String {
         .to_owned()
 }
 
+/// Publishes all crates without doing so: cargo packs them in the order of what needs what, and builds each from its package alone. The packages, in `out/crates`.
+///
+/// # Errors
+/// A crate cannot be published, or needs what is not in its package.
+pub fn crates(out: &Path) -> Result<Vec<PathBuf>> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // What is not committed yet is tried too.
+    cargo.args(["publish", "--dry-run", "--workspace", "--allow-dirty"]).current_dir(repository());
+    ensure!(cargo.status().context("cargo")?.success(), "cargo publish --dry-run failed");
+    let folder = out.join("crates");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder)?;
+    let mut all = Vec::new();
+    for entry in fs::read_dir(repository().join("target/package"))? {
+        let path = entry?.path();
+        let name = path.file_name().context("a package has a name")?.to_string_lossy().into_owned();
+        if name.starts_with("penstock-") && name.ends_with(&format!("-{VERSION}.crate")) {
+            let to = folder.join(&name);
+            fs::copy(&path, &to)?;
+            all.push(to);
+        }
+    }
+    ensure!(!all.is_empty(), "cargo left no packages in target/package");
+    all.sort();
+    Ok(all)
+}
+
 /// Writes `penstock-VERSION.cdx.json`: every crate that is in the program, with version, licence, checksum, and what needs it.
 ///
 /// # Errors
@@ -266,7 +293,10 @@ fn run(command: &mut Command) -> Result<()> {
 }
 
 /// What a command prints, without the last line break.
-fn said(command: &mut Command) -> Result<String> {
+///
+/// # Errors
+/// It cannot be started or fails, with what it says of that.
+pub fn said(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("{command:?}"))?;
     if !output.status.success() {
         bail!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr).trim_end());

@@ -4,7 +4,7 @@ use crate::tidy;
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The least Python.
 const LEAST: (u32, u32) = (3, 10);
@@ -60,15 +60,16 @@ const TESTS: [&str; 12] = [
     "nbformat>=5",
     "ipykernel>=6",
 ];
-/// Clusters on which sweeps are tried where they can be had.
+/// Clusters on which sweeps are tried where they can be had, and how long that may take for each.
 const CLUSTERS: [&str; 2] = ["ray>=2.9", "distributed>=2024.1"];
+const PATIENCE: Duration = Duration::from_secs(300);
 
 impl Kit {
-    /// Builds the program and the wheel, puts one into the other in `target/wheels`, installs it, runs its tests.
+    /// Builds the program and the wheel, puts one into the other in `target/wheels`, installs it, runs its tests. What was left out, and why.
     ///
     /// # Errors
     /// One of these fails.
-    pub fn run(&self) -> Result<()> {
+    pub fn run(&self) -> Result<Vec<String>> {
         let root = tidy::root();
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         run("cargo build", cargo.current_dir(&root).args(["build", "--workspace", "--bin", "penstock"]))?;
@@ -82,9 +83,11 @@ impl Kit {
             pip
         };
         run("pip install", pip().arg(&wheel).args(TESTS))?;
+        let mut left_out = Vec::new();
         for cluster in CLUSTERS {
-            if run("pip install", pip().arg(cluster)).is_err() {
-                println!("{cluster} cannot be had here: its tests are skipped");
+            // None of the two is needed for the rest.
+            if let Err(why) = within(PATIENCE, pip().arg(cluster)) {
+                left_out.push(format!("sweeps on a cluster: pip install '{cluster}': {why}"));
             }
         }
         // From another folder: what is tried is the package that was installed, not its sources.
@@ -107,7 +110,8 @@ impl Kit {
         let all = std::fs::read_dir(package)?.filter_map(|e| e.ok().map(|e| e.path()));
         let is_python = |p: &PathBuf| p.extension().is_some_and(|e| e == "py" || e == "pyi");
         let files: Vec<PathBuf> = all.filter(is_python).chain([typed]).collect();
-        run("pyright", python().args(["-m", "pyright", "--pythonpath", "bin/python"]).args(files))
+        run("pyright", python().args(["-m", "pyright", "--pythonpath", "bin/python"]).args(files))?;
+        Ok(left_out)
     }
 
     /// The wheel that is shipped, in `out`; tried in a fresh environment.
@@ -216,6 +220,24 @@ fn run(what: &str, command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Runs a command to its end, or to its death after so long.
+fn within(patience: Duration, command: &mut Command) -> Result<()> {
+    let mut child = command.spawn()?;
+    let begun = Instant::now();
+    loop {
+        match child.try_wait()? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => bail!("it failed ({status})"),
+            None if begun.elapsed() > patience => {
+                child.kill()?;
+                child.wait()?;
+                bail!("it took more than {} s", patience.as_secs());
+            }
+            None => std::thread::sleep(Duration::from_millis(50)),
+        }
+    }
+}
+
 /// The one file of a kind in a folder.
 fn only(folder: &Path, kind: &str) -> Result<PathBuf> {
     let all = std::fs::read_dir(folder)?.filter_map(|e| e.ok().map(|e| e.path()));
@@ -223,5 +245,22 @@ fn only(folder: &Path, kind: &str) -> Result<PathBuf> {
     match &all[..] {
         [one] => Ok(one.clone()),
         _ => bail!("{} has {} files of {kind}; one is meant", folder.display(), all.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_takes_too_long_is_ended() {
+        let long = Duration::from_secs(60);
+        assert!(within(long, &mut Command::new("true")).is_ok());
+        let failed = within(long, &mut Command::new("false")).unwrap_err().to_string();
+        assert!(failed.starts_with("it failed"), "{failed}");
+        let begun = Instant::now();
+        let ended = within(Duration::from_millis(100), Command::new("sleep").arg("50")).unwrap_err();
+        assert_eq!(ended.to_string(), "it took more than 0 s");
+        assert!(begun.elapsed() < Duration::from_secs(40));
     }
 }

@@ -85,7 +85,7 @@ pub fn partition(facts: &Facts, dev: &str) -> Result<Partition, String> {
             live.extend(entry.by);
         }
         index.push(&entry.cube);
-        let (line, class) = (entry.by.map_or(0, |s| facts.steps[s].line), place(&entry.to));
+        let (line, class) = (entry.by.map_or(0, |s| facts.known_line(&facts.steps[s])), place(&entry.to));
         let more = meeting.len().saturating_sub(NAMED);
         let except = meeting.into_iter().take(NAMED).collect();
         debug_assert_eq!(at, parts.len());
@@ -108,7 +108,7 @@ pub fn partition(facts: &Facts, dev: &str) -> Result<Partition, String> {
         .filter(|f| f.parent.major() != 0xffff && !live.contains(&f.step))
         // What only leads elsewhere, or goes on, decides nothing itself.
         .filter(|f| f.ends || f.classid.is_some())
-        .map(|f| facts.steps[f.step].line)
+        .map(|f| facts.known_line(&facts.steps[f.step]))
         .collect();
     never.sort_unstable();
     never.dedup();

@@ -354,10 +354,19 @@ impl Partition {
                 .map(|e| Cube(e.cube.0.iter().filter(|b| b.0 != Place::Forwarded).copied().collect()));
             let both = cube.map_or_else(|| part.packets.clone(), |c| words(&c, &self.names));
             let key = (part.line, part.class.as_str(), both.clone());
+            // What is asked before this part and is said behind that row must have none of its packets.
+            let taken = |row: usize| {
+                let first = rows[row].parts.first().copied().unwrap_or(at);
+                let meets = |k: usize| match (self.entries.get(k), self.entries.get(at)) {
+                    (Some(earlier), Some(own)) => earlier.cube.and(&own.cube).is_some(),
+                    _ => true,
+                };
+                (first..at).any(|k| row_of[k].is_some_and(|r| r > row) && meets(k))
+            };
             let other = known
                 .get(&key)
                 .copied()
-                .filter(|row| origin.0 != 0 && rows[*row].origin == Some(1 - origin.1));
+                .filter(|row| origin.0 != 0 && rows[*row].origin == Some(1 - origin.1) && !taken(*row));
             match other {
                 Some(row) => {
                     rows[row].origin = None;

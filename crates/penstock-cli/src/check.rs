@@ -277,8 +277,10 @@ fn explained(code: &str) -> Result<String> {
         .find(|r| r.code == code)
         .with_context(|| format!("{code} is not a code of check; write one like PS101"))?;
     let fix = penstock_check::class_of(rule.code).words();
+    let met: String =
+        penstock_check::rules::met(&code).map(|(at, what)| format!("met: {at} ({what})\n")).collect();
     Ok(format!(
-        "{code}: {}\n\n{} · fix: {fix}\n\n{}\n\n{}\n",
+        "{code}: {}\n\n{} · fix: {fix}\n\n{}\n\n{met}{}\n",
         rule.about,
         rule.severity.name(),
         rule.why,

@@ -370,6 +370,14 @@ impl Facts {
     pub(crate) fn is_called(&self, line: u32) -> bool {
         line > 0 && line <= self.source.lines.len() as u32 && line != self.planned
     }
+    /// The line that a command is known by: where a function only passes its words on, that of the call.
+    pub(crate) fn known_line(&self, step: &Step) -> u32 {
+        let wrapped = || crate::written::Written::of(self, step).is_some_and(|w| !w.one_to_one());
+        match step.calls.iter().find(|l| self.is_called(**l)) {
+            Some(call) if step.file == self.name && wrapped() => *call,
+            _ => step.line,
+        }
+    }
     /// Devices the script put a qdisc on.
     pub fn shaped(&self) -> impl Iterator<Item = &Device> {
         self.devices.iter().filter(|d| d.qdiscs.iter().any(|q| q.step.is_some()))

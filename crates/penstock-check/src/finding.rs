@@ -134,6 +134,8 @@ pub struct Say {
     pub likely: bool,
     /// The level where it is not the rule's.
     pub level: Option<Level>,
+    /// The command that the fix is of, where it is another than the one at fault.
+    pub fixes: Option<usize>,
 }
 
 impl Say {
@@ -149,6 +151,11 @@ impl Say {
     /// With a level of its own.
     pub fn level(mut self, level: Level) -> Say {
         self.level = Some(level);
+        self
+    }
+    /// With a fix that changes another command.
+    pub fn fixing(mut self, step: usize) -> Say {
+        self.fixes = Some(step);
         self
     }
     /// With a fix that is only likely.
@@ -224,8 +231,8 @@ impl<'a> Found<'a> {
         }
     }
     /// At a command, marking its word `word` (or what gave it its value), where it can be found.
-    pub fn at(&mut self, step: usize, word: &str, say: Say) {
-        let Some(step) = self.facts.steps.get(step) else { return };
+    pub fn at(&mut self, number: usize, word: &str, say: Say) {
+        let Some(step) = self.facts.steps.get(number) else { return };
         if step.file != self.facts.name || step.line == 0 {
             let place =
                 Place { line: step.line, column: 0, len: 0, begins: step.line, inside: false, varies: false };
@@ -236,7 +243,13 @@ impl<'a> Found<'a> {
             written.as_ref().filter(|w| !w.one_to_one()).and_then(|_| Written::of_call(self.facts, step));
         let place = self.find(step, word, written.as_ref(), call.as_ref());
         let mut say = say;
-        self.as_written(step, call.as_ref().or(written.as_ref()), &mut say);
+        match say.fixes.filter(|at| *at != number).and_then(|at| self.facts.steps.get(at)) {
+            None => self.as_written(step, call.as_ref().or(written.as_ref()), &mut say),
+            Some(other) if other.file == self.facts.name && other.line > 0 => {
+                self.as_written(other, Written::of(self.facts, other).as_ref(), &mut say);
+            }
+            Some(_) => {}
+        }
         if place.inside && !step.calls.is_empty() {
             let called = |l: &&u32| self.facts.is_called(**l);
             let lines: Vec<String> = step.calls.iter().filter(called).take(3).map(u32::to_string).collect();
@@ -427,7 +440,7 @@ impl<'a> Found<'a> {
     }
     fn place(&mut self, file: String, place: Place, say: Say) {
         let Place { line, column, len, begins, .. } = place;
-        let Say { message, reason, fix, edits, likely, level } = say;
+        let Say { message, reason, fix, edits, likely, level, .. } = say;
         let (code, severity) = (self.code, level.unwrap_or(self.severity));
         // A loop's commands stand in one place: what is said of one holds for the others.
         if line > 0 && !self.places.insert((code, file.clone(), line, column)) {

@@ -177,8 +177,33 @@ fn configuration(script: &Script, settings: &Settings, read: uci::Read) -> Answe
     Answer { findings: findings(&facts), coverage, ..Answer::default() }
 }
 
-/// Of a file that is a script as a whole.
+/// Of a file that is a script as a whole, and of what its mistakes hide.
 fn examined(script: &Script, beside: &[Sourced], settings: &Settings) -> Answer {
+    let mut answer = examined_as_it_is(script, beside, settings);
+    // A command that was cut off, or whose rate is eight times the one meant, shows the rest only when it is put right.
+    let hides = |f: &&Finding| {
+        matches!(f.code, "PS007" | "PS114") && f.safe && !f.edits.is_empty() && f.file == script.name
+    };
+    let hiding: Vec<Finding> = answer.findings.iter().filter(hides).cloned().collect();
+    if hiding.is_empty() {
+        return answer;
+    }
+    let (text, _) = fixed(&script.text, &hiding, Which::Safe);
+    let right = examined_as_it_is(&Script { text, ..script.clone() }, beside, settings);
+    let shown = |f: &Finding| answer.findings.iter().any(|k| place(k) == place(f) || gist(k) == gist(f));
+    let new = |f: &Finding| f.code != "PS008" && !shown(f);
+    let new: Vec<Finding> = right.findings.into_iter().filter(new).collect();
+    answer.findings.extend(new);
+    answer.findings.sort();
+    answer
+}
+
+/// What a finding says, whatever its line.
+fn gist(f: &Finding) -> (&'static str, &str, &str) {
+    (f.code, &f.file, &f.message)
+}
+
+fn examined_as_it_is(script: &Script, beside: &[Sourced], settings: &Settings) -> Answer {
     let mut explored = explore::explore(script, beside, settings);
     let mut all = findings(&explored.facts);
     let mut lines: BTreeSet<(String, u32)> = looked_at(&explored.facts);

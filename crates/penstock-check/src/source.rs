@@ -299,10 +299,15 @@ impl Source {
 
     /// Whether the text says one of these words, and not that it is none: `# fibre, no DSL here`.
     pub fn claims(&self, words: &[&str]) -> bool {
+        self.first_claim(words) > 0
+    }
+
+    /// The first line that does so; 0 where none does.
+    pub fn first_claim(&self, words: &[&str]) -> u32 {
         if !self.holds(words) {
-            return false;
+            return 0;
         }
-        self.lines.iter().any(|l| {
+        let claims = |l: &String| {
             let l = l.to_lowercase();
             words.iter().any(|w| {
                 l.match_indices(w).any(|(at, _)| {
@@ -314,7 +319,8 @@ impl Source {
                     bounded(&l, at, at + w.len()) && !denied
                 })
             })
-        })
+        };
+        self.lines.iter().position(claims).map_or(0, |n| n as u32 + 1)
     }
 
     /// Whether one of these words is a command of the text.

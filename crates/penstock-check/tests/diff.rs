@@ -412,3 +412,46 @@ fn packets_go_elsewhere_where_diff_says_so_and_nowhere_else() {
         "{tried} pairs, {moved} with packets that move, {shown} lines"
     );
 }
+
+#[test]
+fn traffic_classes_of_ipv6_are_where_they_stand() {
+    let rule = |tos: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: prio\n\
+             ip6tables -t mangle -A OUTPUT -m tos --tos {tos} -j CLASSIFY --set-class 1:1\n"
+        )
+    };
+    let said = between(&rule("0x10"), &rule("0xb8"), Kernel::V6_12);
+    let begins = |what: &str| said.iter().any(|l| l.starts_with(what));
+    assert!(begins("ipv6, tos 0x10, made here") && begins("ipv6, tos 0xb8, made here"), "{said:?}");
+    let facts = run(&rule("0x10"), Kernel::V6_12).unwrap();
+    let parts = explain::partition(&facts, "eth0").unwrap();
+    let probe =
+        Probe { priority: 6, ..Probe::parse("tcp [2001:db8::1]:9 > [2001:db8::2]:80 tos 0x10").unwrap() };
+    assert_eq!(parts.class(parts.of(&probe).unwrap()).map(|c| c.to_string()).as_deref(), Some("1:1"));
+    // What is asked before a part is not said behind it.
+    let text = parts.text();
+    let at = |what: &str| text.lines().position(|l| l.contains(what)).unwrap_or_else(|| panic!("{text}"));
+    assert!(at("tos 0x10, made here") < at("priority 6, made here"), "{text}");
+}
+
+#[test]
+fn what_a_filter_sets_before_nothing_decides_is_seen_behind_it() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 20\n\
+                tc class add dev eth0 parent 1: classid 1:20 htb rate 1mbit\n\
+                tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit\n\
+                tc filter add dev eth0 parent 1: protocol ip prio 3 handle 0x1/0x1 fw classid 1:30\n\
+                tc qdisc add dev eth0 clsact\n\
+                tc filter add dev eth0 egress protocol all prio 2 basic match 'meta(priority eq 3)' action skbedit mark 1 continue\n\
+                tc filter add dev eth0 egress protocol ip prio 6 handle 7 fw classid 1:20 action ok\n";
+    let facts = run(text, Kernel::V6_12).unwrap();
+    let parts = explain::partition(&facts, "eth0").unwrap();
+    let place = |priority: u32| {
+        let probe = Probe { priority, ..Probe::parse("udp 10.0.0.1:9 > 10.1.0.1:53").unwrap() };
+        let by_packet = Explainer::new(&facts, "eth0").unwrap().explain(&probe).place();
+        assert_eq!(parts.class(parts.of(&probe).unwrap()).unwrap().to_string(), by_packet);
+        by_packet
+    };
+    assert_eq!((place(3), place(2)), ("1:30".to_owned(), "1:20".to_owned()));
+    assert!(!parts.never.contains(&4), "{:?}", parts.never);
+}

@@ -4,6 +4,7 @@ mod beside;
 mod config;
 mod experiment;
 mod folders;
+mod watch;
 
 use crate::shell::Lent;
 use anyhow::{Context as _, Result};
@@ -81,6 +82,9 @@ pub struct Args {
     /// The least that ends with a status other than 0 [default: warning]
     #[arg(long, value_enum, value_name = "LEVEL")]
     fail_on: Option<FailOn>,
+    /// Look again whenever a script, or a file that it sources, changes; Ctrl-C ends it
+    #[arg(long, conflicts_with_all = ["fix", "write_baseline", "explain"])]
+    watch: bool,
     /// Say what a code means, and check nothing
     #[arg(long, value_name = "CODE")]
     explain: Option<String>,
@@ -118,6 +122,9 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     if let Some(code) = &args.explain {
         crate::print(&explained(code)?)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if args.watch {
+        return watch::watch(args);
     }
     let found = config::find(args.config.as_deref(), args.no_config)?;
     let conf = config::with(&found.config, &args.select, &args.ignore)?;
@@ -270,8 +277,10 @@ fn explained(code: &str) -> Result<String> {
         .find(|r| r.code == code)
         .with_context(|| format!("{code} is not a code of check; write one like PS101"))?;
     let fix = penstock_check::class_of(rule.code).words();
+    let met: String =
+        penstock_check::rules::met(&code).map(|(at, what)| format!("met: {at} ({what})\n")).collect();
     Ok(format!(
-        "{code}: {}\n\n{} · fix: {fix}\n\n{}\n\n{}\n",
+        "{code}: {}\n\n{} · fix: {fix}\n\n{}\n\n{met}{}\n",
         rule.about,
         rule.severity.name(),
         rule.why,

@@ -604,3 +604,73 @@ fn files_that_are_sourced() {
     assert_eq!(text, std::fs::read_to_string(folder.join("p/x.sh")).unwrap());
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// Lines of a program that goes on, each waited for at most half a minute.
+struct Lines(std::sync::mpsc::Receiver<String>);
+
+impl Lines {
+    fn of(out: impl std::io::Read + Send + 'static) -> Lines {
+        let (send, lines) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let all = std::io::BufRead::lines(std::io::BufReader::new(out));
+            all.map_while(Result::ok).all(|line| send.send(line).is_ok())
+        });
+        Lines(lines)
+    }
+    /// All lines up to one that holds this.
+    fn until(&self, what: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        while !all.last().is_some_and(|l: &String| l.contains(what)) {
+            let line = self.0.recv_timeout(std::time::Duration::from_secs(30));
+            all.push(line.unwrap_or_else(|e| panic!("{what}: {e}: {all:?}")));
+        }
+        all
+    }
+}
+
+#[test]
+fn watch_looks_again_when_a_script_or_what_it_sources_changes() {
+    let folder = scratch("watch");
+    std::fs::write(folder.join("s.sh"), format!(". ./lib.sh\n{}", script())).unwrap();
+    std::fs::write(folder.join("lib.sh"), "DEV=eth0\n").unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_penstock"))
+        .args(["check", "--watch", "s.sh"])
+        .current_dir(&folder)
+        .env_remove("PENSTOCK_KERNEL")
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (out, err) = (Lines::of(child.stdout.take().unwrap()), Lines::of(child.stderr.take().unwrap()));
+    let first = out.until("looked at");
+    assert!(first[0].contains("s.sh:8:46: warning PS146"), "{first:?}");
+    // On a pipe nothing is cleared.
+    assert!(!first.concat().contains('\x1b'), "{first:?}");
+    err.until("watching 2 files");
+    // Written where it stands.
+    std::fs::write(
+        folder.join("s.sh"),
+        format!(". ./lib.sh\n{}", script().replace(" sfq\n", " sfq perturb 10\n")),
+    )
+    .unwrap();
+    err.until("s.sh has changed");
+    let second = out.until("looked at");
+    assert!(!second.concat().contains("PS146"), "{second:?}");
+    // Another file in its place, as editors do it.
+    std::fs::write(folder.join("new"), "DEV=eth0\ntc qdisc add dev eth1 root sfq\n").unwrap();
+    std::fs::rename(folder.join("new"), folder.join("lib.sh")).unwrap();
+    err.until("lib.sh has changed");
+    let third = out.until("looked at");
+    assert!(third.iter().any(|l| l.starts_with("lib.sh:2:") && l.contains("PS146")), "{third:?}");
+    // Ctrl-C ends it.
+    let done = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(done.success());
+    let begun = std::time::Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        assert!(begun.elapsed().as_secs() < 30, "it goes on");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    for words in [&["check", "--watch", "-"][..], &["check", "--watch", "--fix", "s.sh"]] {
+        assert_eq!(penstock(&folder, words).status.code(), Some(2), "{words:?}");
+    }
+}

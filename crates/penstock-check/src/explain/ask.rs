@@ -16,6 +16,8 @@ pub struct State {
     pub mark: (u32, u32),
     /// Its ToS: bits that rules have set, and their values.
     pub tos: (u8, u8),
+    /// Whether that is the traffic class of IPv6, which stands elsewhere in the first word.
+    pub six: bool,
     /// Its priority.
     pub priority: Priority,
     /// Whether its source has been translated.
@@ -190,6 +192,11 @@ pub fn mark(state: &State, mask: u32, value: u32) -> Option<Cube> {
     Some(Cube::of(Place::Mark, mask & !known, value))
 }
 
+/// Where the ToS, or the traffic class, stands in a header's first word.
+pub fn tos_at(six: bool) -> u32 {
+    if six { 20 } else { 16 }
+}
+
 /// A set as a packet comes, from one as the filters see it.
 pub fn adapt(cube: &Cube, state: &State) -> Option<Cube> {
     let mut out = Cube::all();
@@ -197,8 +204,9 @@ pub fn adapt(cube: &Cube, state: &State) -> Option<Cube> {
         let one = match place {
             Place::Mark => mark(state, bits, value)?,
             Place::Word(0) if state.tos.0 != 0 => {
-                let known = u32::from(state.tos.0) << 16;
-                if (u32::from(state.tos.1) << 16 ^ value) & bits & known != 0 {
+                let shift = tos_at(state.six);
+                let known = u32::from(state.tos.0) << shift;
+                if (u32::from(state.tos.1) << shift ^ value) & bits & known != 0 {
                     return None;
                 }
                 Cube::of(place, bits & !known, value)

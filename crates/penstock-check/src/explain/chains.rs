@@ -197,7 +197,7 @@ impl<'a> Way<'a> {
             for (part, moved) in old.into_iter().zip(moved) {
                 let mut before = Vec::new();
                 if let Some(fate) = moved {
-                    let state = of_state(rule, &part.fate.state);
+                    let state = of_state(family, rule, &part.fate.state);
                     for cube in both(&asked, &state).unwrap_or_default() {
                         let cube = part.cube.and(&cube);
                         before.extend(cube.map(|cube| Passed { cube, fate: fate.0.clone(), at: fate.1 }));
@@ -236,9 +236,13 @@ fn then(part: &Passed, ruled: &Ruled, depth: u32, facts: &Facts) -> Option<Fate>
             connmark(*op, *value, *ctmask, *nfmask, *shift, &mut state);
         }
         Target::Edit(Edit::Tos { value, mask }) => {
-            state.tos = (state.tos.0 | mask, state.tos.1 & !mask ^ value)
+            state.tos = (state.tos.0 | mask, state.tos.1 & !mask ^ value);
+            state.six = ruled.family == Family::Ip6;
         }
-        Target::Edit(Edit::Dscp(dscp)) => state.tos = (state.tos.0 | 0xfc, state.tos.1 & 3 | dscp << 2),
+        Target::Edit(Edit::Dscp(dscp)) => {
+            state.tos = (state.tos.0 | 0xfc, state.tos.1 & 3 | dscp << 2);
+            state.six = ruled.family == Family::Ip6;
+        }
         Target::Edit(Edit::Classify(class)) => state.priority = Priority::Set(class.0),
         Target::Verdict(Verdict::Accept) => at = At::Out,
         Target::Verdict(Verdict::Drop) | Target::Reject(_) => {
@@ -287,11 +291,12 @@ fn connmark(op: Connmark, value: u32, ctmask: u32, nfmask: u32, shift: i8, state
 }
 
 /// A rule's tests of ToS and marks, as they are by then.
-fn of_state(rule: &Rule, state: &State) -> Any {
+fn of_state(family: Family, rule: &Rule, state: &State) -> Any {
     let mut all = vec![Cube::all()];
     for m in &rule.matches {
         let tos = |value: u8, mask: u8| {
-            let cube = Cube::of(Place::Word(0), u32::from(mask) << 16, u32::from(value) << 16);
+            let at = super::ask::tos_at(family == Family::Ip6);
+            let cube = Cube::of(Place::Word(0), u32::from(mask) << at, u32::from(value) << at);
             super::ask::adapt(&cube, state)
         };
         let (fits, invert) = match m {

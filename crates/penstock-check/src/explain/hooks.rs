@@ -189,7 +189,7 @@ impl Way<'_> {
         }
         for ruled in rules.into_iter().flatten() {
             let input = if matches!(hook, "POSTROUTING" | "OUTPUT") { None } else { probe.input.clone() };
-            let line = || own.facts.steps[ruled.step].line;
+            let line = || own.facts.known_line(&own.facts.steps[ruled.step]);
             match fits(&ruled.rule, probe, self.conn, input.as_deref(), self.output, hook) {
                 Some(true) => {}
                 Some(false) => continue,

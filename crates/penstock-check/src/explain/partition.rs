@@ -85,7 +85,7 @@ pub fn partition(facts: &Facts, dev: &str) -> Result<Partition, String> {
             live.extend(entry.by);
         }
         index.push(&entry.cube);
-        let (line, class) = (entry.by.map_or(0, |s| facts.steps[s].line), place(&entry.to));
+        let (line, class) = (entry.by.map_or(0, |s| facts.known_line(&facts.steps[s])), place(&entry.to));
         let more = meeting.len().saturating_sub(NAMED);
         let except = meeting.into_iter().take(NAMED).collect();
         debug_assert_eq!(at, parts.len());
@@ -108,7 +108,7 @@ pub fn partition(facts: &Facts, dev: &str) -> Result<Partition, String> {
         .filter(|f| f.parent.major() != 0xffff && !live.contains(&f.step))
         // What only leads elsewhere, or goes on, decides nothing itself.
         .filter(|f| f.ends || f.classid.is_some())
-        .map(|f| facts.steps[f.step].line)
+        .map(|f| facts.known_line(&facts.steps[f.step]))
         .collect();
     never.sort_unstable();
     never.dedup();
@@ -354,10 +354,19 @@ impl Partition {
                 .map(|e| Cube(e.cube.0.iter().filter(|b| b.0 != Place::Forwarded).copied().collect()));
             let both = cube.map_or_else(|| part.packets.clone(), |c| words(&c, &self.names));
             let key = (part.line, part.class.as_str(), both.clone());
+            // What is asked before this part and is said behind that row must have none of its packets.
+            let taken = |row: usize| {
+                let first = rows[row].parts.first().copied().unwrap_or(at);
+                let meets = |k: usize| match (self.entries.get(k), self.entries.get(at)) {
+                    (Some(earlier), Some(own)) => earlier.cube.and(&own.cube).is_some(),
+                    _ => true,
+                };
+                (first..at).any(|k| row_of[k].is_some_and(|r| r > row) && meets(k))
+            };
             let other = known
                 .get(&key)
                 .copied()
-                .filter(|row| origin.0 != 0 && rows[*row].origin == Some(1 - origin.1));
+                .filter(|row| origin.0 != 0 && rows[*row].origin == Some(1 - origin.1) && !taken(*row));
             match other {
                 Some(row) => {
                     rows[row].origin = None;

@@ -81,7 +81,7 @@ pub(super) enum Hit {
     /// On with what this list of [`Space::onto`] says.
     Onto(usize),
     /// Nothing fits.
-    Miss,
+    Miss(Option<State>),
 }
 
 pub(super) type Hits = List<Hit>;
@@ -131,7 +131,7 @@ impl<'a> Space<'a> {
                 Hit::Drop(by) => Some(Entry::all(To::None("dropped"), Some(*by))),
                 Hit::Away(dev, by) => Some(Entry::all(To::Device(dev.clone()), Some(*by))),
                 Hit::To(_, by, _) | Hit::Among(_, _, by) => Some(Entry::all(To::None("taken in"), Some(*by))),
-                Hit::Skip | Hit::Onto(_) | Hit::Miss => None,
+                Hit::Skip | Hit::Onto(_) | Hit::Miss(_) => None,
             })
         })
     }
@@ -169,7 +169,8 @@ impl<'a> Space<'a> {
         self.spread(&hits, rest, &|s, hit| match hit {
             Hit::Drop(by) => Some(Entry::all(To::None("dropped"), Some(*by))),
             Hit::Away(dev, by) => Some(Entry::all(To::Device(dev.clone()), Some(*by))),
-            Hit::To(_, _, Some(set)) => Some(s.qdisc(root, set, 0)),
+            // Actions have been done, whether or not a later filter decides.
+            Hit::To(_, _, Some(set)) | Hit::Miss(Some(set)) => Some(s.qdisc(root, set, 0)),
             _ => None,
         })
     }
@@ -209,7 +210,7 @@ impl<'a> Space<'a> {
         self.spread(&hits, rest, &|s, hit| match hit {
             Hit::Drop(by) => Some(Entry::all(To::None("dropped"), Some(*by))),
             Hit::Away(dev, by) => Some(Entry::all(To::Device(dev.clone()), Some(*by))),
-            Hit::To(_, _, Some(set)) if set != state => Some(s.tins(qdisc, set)),
+            Hit::To(_, _, Some(set)) | Hit::Miss(Some(set)) if set != state => Some(s.tins(qdisc, set)),
             _ => None,
         })
     }
@@ -302,7 +303,8 @@ impl<'a> Space<'a> {
             Hit::Drop(by) => Some(Entry::all(To::None("dropped"), Some(*by))),
             Hit::Away(dev, by) => Some(Entry::all(To::Device(dev.clone()), Some(*by))),
             Hit::Among(first, last, by) => Some(Entry::all(To::Among(*first, *last), Some(*by))),
-            Hit::Skip | Hit::Onto(_) | Hit::Miss => None,
+            Hit::Miss(Some(set)) => Some(s.rest(qdisc, set, depth)),
+            Hit::Skip | Hit::Onto(_) | Hit::Miss(None) => None,
         })
     }
     /// Where a tree sends what no filter sorts.
@@ -333,7 +335,7 @@ impl<'a> Space<'a> {
             Hit::Away(dev, by) => Some(Entry::all(To::Device(dev.clone()), Some(*by))),
             Hit::Among(first, last, by) => Some(Entry::all(To::Among(*first, *last), Some(*by))),
             Hit::To(_, by, _) | Hit::Drop(by) => Some(dropped(Some(*by))),
-            Hit::Skip | Hit::Onto(_) | Hit::Miss => None,
+            Hit::Skip | Hit::Onto(_) | Hit::Miss(_) => None,
         })
     }
 
@@ -347,29 +349,38 @@ impl<'a> Space<'a> {
             let n = u32::from(id.minor()).wrapping_sub(1);
             class(if n < bands { n } else { band(0) })
         };
-        let mut rest = Vec::new();
-        match state.priority {
-            Priority::Set(p) if Handle(p).qdisc() == qdisc.handle => {
-                return self.leaf(of(Handle(p)), None, state, depth);
-            }
-            Priority::Set(p) => {
-                let p = if p >> 16 != 0 { 0 } else { p as usize };
-                rest = self.leaf(class(band(p)), None, state, depth);
-            }
-            _ => {
-                for (cube, priority) in self.priorities(state) {
-                    let entries = self.leaf(class(band(priority)), None, state, depth);
-                    self.within(&mut rest, &cube, entries);
+        if let Priority::Set(p) = state.priority
+            && Handle(p).qdisc() == qdisc.handle
+        {
+            return self.leaf(of(Handle(p)), None, state, depth);
+        }
+        //= linux v6.12 net/sched/sch_prio.c prio_classify
+        // The priority counts that a packet came with, and in the band what actions have made of it.
+        let by_priority = |s: &mut Self, now: &State| {
+            let mut rest = Vec::new();
+            match state.priority {
+                Priority::Set(p) => {
+                    let p = if p >> 16 != 0 { 0 } else { p as usize };
+                    rest = s.leaf(class(band(p)), None, now, depth);
+                }
+                _ => {
+                    for (cube, priority) in s.priorities(state) {
+                        let entries = s.leaf(class(band(priority)), None, now, depth);
+                        s.within(&mut rest, &cube, entries);
+                    }
                 }
             }
-        }
+            rest
+        };
+        let rest = by_priority(self, state);
         let hits = self.filters(qdisc.handle, 0, state, 0, None);
         self.spread(&hits, rest, &|s, hit| match hit {
             Hit::To(id, by, set) => Some(s.leaf(of(*id), Some(*by), set.as_ref().unwrap_or(state), depth)),
             Hit::Drop(by) => Some(Entry::all(To::None("dropped"), Some(*by))),
             Hit::Away(dev, by) => Some(Entry::all(To::Device(dev.clone()), Some(*by))),
             Hit::Among(first, last, by) => Some(Entry::all(To::Among(*first, *last), Some(*by))),
-            Hit::Skip | Hit::Onto(_) | Hit::Miss => None,
+            Hit::Miss(Some(set)) => Some(by_priority(s, set)),
+            Hit::Skip | Hit::Onto(_) | Hit::Miss(None) => None,
         })
     }
     /// All priorities a packet may have, by what tells them; the first that a packet is in.
@@ -449,7 +460,7 @@ impl<'a> Space<'a> {
                 }
             }
             if own.iter().any(|h| matches!(h.1, Hit::Skip | Hit::Onto(_))) {
-                let behind: Hits = rest.iter().cloned().chain([(Cube::all(), Hit::Miss)]).collect();
+                let behind: Hits = rest.iter().cloned().chain([(Cube::all(), Hit::Miss(None))]).collect();
                 let all = expand(&own, &rest, MAX_SETS, &mut |hit| match hit {
                     Hit::Skip => behind.clone(),
                     Hit::Onto(list) => self.onto[*list].clone(),
@@ -522,7 +533,7 @@ impl<'a> Space<'a> {
             Control::Drop => return Some(Hit::Drop(filter.step)),
             Control::Elsewhere(dev) => return Some(Hit::Away(dev, filter.step)),
             Control::Continue if new.is_none() => return ask::skips(filter).then_some(Hit::Skip),
-            Control::Continue | Control::Again if depth >= 4 => return Some(Hit::Miss),
+            Control::Continue | Control::Again if depth >= 4 => return Some(Hit::Miss(None)),
             // Over and over, until the kernel has enough of it.
             Control::Again if new.is_none() => return Some(Hit::Drop(filter.step)),
             // Asked again, or further on, with what the actions have set.
@@ -530,14 +541,16 @@ impl<'a> Space<'a> {
             Control::Again => self.filters(parent, 0, &after, depth + 1, None),
             Control::Continue => self.filters(parent, filter.chain, &after, depth + 1, Some(filter.step)),
             Control::Chain(chain) if depth < 8 => self.filters(parent, chain, &after, depth + 1, None),
-            Control::Chain(_) => return Some(Hit::Miss),
+            Control::Chain(_) => return Some(Hit::Miss(None)),
         };
         let set = |hit: Hit| match hit {
             Hit::To(id, by, None) => Hit::To(id, by, new.clone()),
+            Hit::Miss(None) => Hit::Miss(new.clone()),
             hit => hit,
         };
         let there = there.into_iter().map(|(cube, hit)| (cube, set(hit)));
-        self.onto.push(there.chain([(Cube::all(), Hit::Miss)]).collect());
+        let missed = (Cube::all(), Hit::Miss(new.clone()));
+        self.onto.push(there.chain([missed]).collect());
         Some(Hit::Onto(self.onto.len() - 1))
     }
 }

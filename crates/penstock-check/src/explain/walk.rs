@@ -231,7 +231,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn line(&self, step: usize) -> String {
-        format!("filter of line {}", self.own.facts.steps[step].line)
+        format!("filter of line {}", self.own.facts.known_line(&self.own.facts.steps[step]))
     }
     /// What a hit that names no class says.
     fn gone(&self, hit: &Hit) -> Option<String> {
@@ -393,12 +393,12 @@ impl<'a> Walk<'a> {
     fn misses(&mut self, filter: &Filter, why: &dyn Fn() -> String) {
         self.missed += 1;
         if self.missed <= TOLD {
-            let line = self.own.facts.steps[filter.step].line;
+            let line = self.own.facts.known_line(&self.own.facts.steps[filter.step]);
             self.said.push(format!("line {line} (prio {}, {}): no: {}", filter.prio, filter.kind, why()));
         }
     }
     fn fits(&mut self, filter: &Filter, seen: &str) {
-        let line = self.own.facts.steps[filter.step].line;
+        let line = self.own.facts.known_line(&self.own.facts.steps[filter.step]);
         self.said.push(format!("line {line} (prio {}, {}): fits{seen}", filter.prio, filter.kind));
     }
 

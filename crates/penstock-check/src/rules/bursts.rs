@@ -171,15 +171,28 @@ fn big(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// Words that say that there is a DSL line.
+const DSL: [&str; 7] = ["adsl", "dsl", "adsl2", "vdsl", "pppoe", "atm", "pppoa"];
+
 fn overhead(facts: &Facts, found: &mut Found) {
     // That a device is called ppp0 says nothing of what is below it.
-    if !facts.source.claims(&["adsl", "dsl", "adsl2", "vdsl", "pppoe", "atm", "pppoa"]) {
+    if !facts.source.claims(&DSL) {
         return;
     }
+    // What stands before the first word of it is meant by it only where nothing behind it can be.
+    let first = facts.source.first_claim(&DSL);
+    let behind = |device: &crate::facts::Device| {
+        let step = device.root().and_then(|r| Some(&facts.steps[r.step?]));
+        step.is_none_or(|s| s.file != facts.name || s.line >= first)
+    };
+    let any_behind = facts.devices.iter().any(|d| d.root().is_some_and(|r| r.step.is_some()) && behind(d));
     let cells_said = facts.source.claims(&["adsl", "adsl2", "atm", "pppoa"]);
     for device in &facts.devices {
         let Some(root) = device.root() else { continue };
         let Some(at) = root.step else { continue };
+        if any_behind && !behind(device) {
+            continue;
+        }
         let counted = |o: &penstock_model::Options| {
             o.i64("overhead").unwrap_or(0) != 0
                 || o.u32("linklayer").unwrap_or(1) == 2

@@ -501,11 +501,14 @@ fn no_ifb(facts: &Facts, found: &mut Found) {
             letters(made) != letters(name) && strsim::damerau_levenshtein(made, name) <= most
         };
         let makes = |(at, s): (usize, &Step)| Some((at, crate::names::made_ifb(&s.words)?));
-        let near = facts.steps.iter().enumerate().filter_map(makes).find(|(_, made)| is_near(made));
-        if let Some((by, made)) = near {
+        // One that nothing else names is meant rather than one in use.
+        let used = |made: &str| facts.steps.iter().filter(|s| s.has(made)).count() > 1;
+        let all = facts.steps.iter().enumerate().filter_map(makes).filter(|(_, made)| is_near(made));
+        if let Some((by, made)) = all.min_by_key(|(_, made)| used(made)) {
             // Where the other name is used throughout, the one that makes it is at fault.
             let often = facts.steps.iter().filter(|s| needs(s)).count() > 1;
             let (at, word, fix) = match often {
+                true if used(&made) => (at, name.as_str(), String::new()),
                 true => (by, made.as_str(), facts.steps[by].with_word(&made, name)),
                 false => (at, name.as_str(), step.with_word(name, &made)),
             };

@@ -458,8 +458,10 @@ fn in_input_of_nft(facts: &Facts, found: &mut Found) {
         let setters = netfilter.hooked.iter().filter(|h| h.0 == *mark);
         let input = |h: &Option<String>| h.as_deref() == Some("input");
         let alone = input(hook) && setters.clone().all(|h| input(&h.1));
-        let by_rules =
-            netfilter.rules.iter().any(|r| matches!(r.rule.target, Target::Edit(Edit::Mark { .. })));
+        // Those of iptables that set it elsewhere.
+        let by_rules = netfilter.rules.iter().any(
+            |r| matches!(r.rule.target, Target::Edit(Edit::Mark { value, mask }) if value == mark & mask && value != 0),
+        );
         let filter = fw(facts).find(|(_, f)| wanted(f).0 == *mark && *mark != 0);
         if let (Some((device, _)), true, false) = (filter, alone, by_rules) {
             let reason = format!("The filter for mark {mark} stands on the way out of {}.", device.name);
@@ -489,7 +491,8 @@ fn in_input(facts: &Facts, found: &mut Found) {
                 Say::new(
                     format!("mark {value} is set in INPUT, where packets stay"),
                     reason,
-                    step.text().replace("INPUT", "OUTPUT"),
+                    // A packet of the machine's own has come in by no device.
+                    step.text().replace("INPUT", "OUTPUT").replace(" -i ", " -o "),
                 ),
             );
         }

@@ -19,6 +19,7 @@ mod kinds;
 mod late;
 mod lives;
 mod marks;
+mod met;
 mod nat;
 mod netem;
 mod never;
@@ -92,6 +93,8 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
     TABLES.into_iter().flatten()
 }
 
+pub use met::met;
+
 /// Text in lines of at most 120 characters, as long as it has blanks to break at. No line begins with what Markdown reads as a list or a
 /// heading.
 fn wrapped(text: &str) -> String {
@@ -118,8 +121,13 @@ fn wrapped(text: &str) -> String {
 pub fn page(rule: &Rule) -> String {
     let level = rule.severity.name();
     let fix = crate::fix::class_of(rule.code).words();
+    let threads: String = met(rule.code).map(|(at, what)| format!("- <{at}>: {what}\n")).collect();
+    let threads = match threads.is_empty() {
+        true => String::new(),
+        false => format!("Who met it:\n\n{threads}\n"),
+    };
     format!(
-        "# {code}: {about}\n\n{level} · fix: {fix}\n\n{why}\n\nTo keep it as it is: `# penstock: allow {code}` on the command's line or the line above.\n\n\
+        "# {code}: {about}\n\n{level} · fix: {fix}\n\n{why}\n\n{threads}To keep it as it is: `# penstock: allow {code}` on the command's line or the line above.\n\n\
          [all checks](README.md) · [penstock check](../verbs/check.md)\n",
         code = rule.code,
         about = rule.about,

@@ -78,7 +78,7 @@ fn never(facts: &Facts, found: &mut Found) {
                     "It asks for {:x} where every IPv{version} header begins with {version}.",
                     bits.value >> 28 & bits.mask >> 28
                 );
-                versions.insert(facts.steps[filter.step].line);
+                versions.insert(facts.known_line(&facts.steps[filter.step]));
                 found.at(filter.step, "match", Say::new("no packet fits this filter", reason, ""));
             }
         }
@@ -89,7 +89,7 @@ fn never(facts: &Facts, found: &mut Found) {
         // A line that stands for several filters is one of a loop: if all of them fit nothing, that is said once.
         let mut of_line: BTreeMap<u32, Vec<&Filter>> = BTreeMap::new();
         for filter in &device.filters {
-            of_line.entry(facts.steps[filter.step].line).or_default().push(filter);
+            of_line.entry(facts.known_line(&facts.steps[filter.step])).or_default().push(filter);
         }
         // Who sets a mark, and where, is asked by rules of their own; an inner class's packets are sorted further down.
         let unasked = |f: &&Filter| {

@@ -1,6 +1,6 @@
 //! PS18x: filters that others stand before.
 
-use crate::facts::Facts;
+use crate::facts::{Facts, Step};
 use crate::filters::{ALL, Bits, Field, Filter};
 use crate::finding::{Found, Level, Rule, Say};
 use penstock_model::Handle;
@@ -95,6 +95,11 @@ fn does_same(a: &Filter, b: &Filter) -> bool {
     a.classid == b.classid && a.actions().next().is_none() && b.actions().next().is_none()
 }
 
+/// Where a command is known to stand.
+fn here<'a>(facts: &Facts, step: &'a Step) -> (&'a String, u32) {
+    (&step.file, facts.known_line(step))
+}
+
 fn shadowed(facts: &Facts, found: &mut Found) {
     for (b, a) in pairs(facts) {
         if does_same(a, b) {
@@ -105,33 +110,35 @@ fn shadowed(facts: &Facts, found: &mut Found) {
         let chosen = if a.auto || b.auto { " (chosen by the kernel, counting down)" } else { "" };
         let wide = if a.takes_all() { "takes everything" } else { "takes all of its packets" };
         let to = |f: &Filter| f.classid.map_or("its action".to_owned(), |c| c.to_string());
+        let line = facts.known_line(first);
         let reason = format!(
-            "The filter of line {} (prio {}{chosen}) is asked first, {wide} and sends them to {}; this one (prio {}) would send them to {}.",
-            first.line,
+            "The filter of line {line} (prio {}{chosen}) is asked first, {wide} and sends them to {}; this one (prio {}) would send them to {}.",
             a.prio,
             to(a),
             b.prio,
             to(b)
         );
-        let fix = match (b.prio, a.auto || b.auto) {
-            (_, true) => second.with("prio", "1"),
-            (_, false) if a.prio > 1 => {
-                second.with(if second.has("pref") { "pref" } else { "prio" }, &(a.prio - 1).to_string())
-            }
-            _ => first.with(if first.has("pref") { "pref" } else { "prio" }, &(b.prio + 1).to_string()),
+        let with = |step: &Step, prio: u16| {
+            step.with(if step.has("pref") { "pref" } else { "prio" }, &prio.to_string())
         };
-        found.at(
-            b.step,
-            &b.kind,
-            Say::new(format!("no packet reaches this filter: line {} {wide} first", first.line), reason, fix),
-        );
+        // Where both look at the same, or one command makes both, no order helps.
+        let alike =
+            a.tests == b.tests && a.protocol == b.protocol || (&first.file, line) == here(facts, second);
+        let (fix, of) = match (b.prio, a.auto || b.auto) {
+            _ if alike => (String::new(), b.step),
+            (_, true) => (second.with("prio", "1"), b.step),
+            (_, false) if a.prio > 1 => (with(second, a.prio - 1), b.step),
+            _ => (with(first, b.prio.saturating_add(1)), a.step),
+        };
+        let message = format!("no packet reaches this filter: line {line} {wide} first");
+        found.at(b.step, &b.kind, Say::new(message, reason, fix).fixing(of));
     }
 }
 
 fn twice(facts: &Facts, found: &mut Found) {
     for (b, a) in pairs(facts) {
         if does_same(a, b) && same_place(a, b) {
-            let line = facts.steps[a.step].line;
+            let line = facts.known_line(&facts.steps[a.step]);
             let reason = format!(
                 "Line {line} has the same match and the same class {}.",
                 a.classid.map_or("none".to_owned(), |c| c.to_string())

@@ -108,9 +108,16 @@ fn without(cube: &Cube, less: &[Cube], names: &Names, patience: &mut Patience) -
         Left::Nothing | Left::Unknown => None,
     };
     let own = words(cube, names);
-    // What both ask for is said once.
-    let rest = |l: &Cube| Cube(l.0.iter().filter(|b| !cube.0.contains(b)).copied().collect());
-    let taken: Vec<String> = less.iter().map(|l| words(&rest(l), names)).collect();
+    // What both ask for is said once; which fields the bits are hangs on the protocol.
+    let of = |b: &&(Place, u32, u32)| b.0 == Place::Ethertype || !cube.0.contains(b);
+    let rest = |l: &Cube| Cube(l.0.iter().filter(of).copied().collect());
+    let family = cube.at(Place::Ethertype).0 != 0;
+    let short = |text: String| match text.split_once(", ") {
+        Some(("ip" | "ipv6", more)) if family => more.to_owned(),
+        _ => text,
+    };
+    let mut taken: Vec<String> = less.iter().map(|l| short(words(&rest(l), names))).collect();
+    taken.dedup();
     let text = if taken.is_empty() { own } else { format!("{own} without {}", taken.join(" or ")) };
     (text, example)
 }
@@ -165,4 +172,19 @@ fn told(cube: &Cube, names: &Names) -> Option<String> {
     // The priority of a packet made here has no word.
     let priority = cube.at(Place::Priority).1;
     cube.holds(&Probe { priority, ..read }, names).then(|| format!("   ({text})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filters::IP6;
+
+    #[test]
+    fn packets_that_are_not_meant_are_told_in_the_words_of_their_protocol() {
+        let six = Cube::ethertype(IP6).and(&Cube::of(Place::Word(24), u32::MAX, 0x2001_0db8)).unwrap();
+        let less = six.and(&Cube::of(Place::Word(4), 0xff00, 0x1100)).unwrap();
+        let (text, example) = without(&six, &[less], &Names::default(), &mut Patience::new(2));
+        assert_eq!(text, "ipv6, dst 2001:db8::/32 without udp");
+        assert!(example.is_some());
+    }
 }

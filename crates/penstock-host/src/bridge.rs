@@ -13,6 +13,7 @@ mod stp;
 #[cfg(test)]
 mod tests;
 mod vlan;
+mod wheel;
 
 use crate::Host;
 use fdb::{Entry, Key, Macs};

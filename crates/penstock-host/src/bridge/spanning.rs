@@ -4,7 +4,8 @@
 //! `find_portno`; `br_netlink.c` `br_set_port_state`.
 
 use super::bpdu::Bpdu;
-use super::stp::{Clock, Id, State, Times, Tree};
+use super::stp::{Id, State, Times, Tree};
+use super::wheel::Clock;
 use crate::{Host, HostCx, Timer};
 use penstock_model::{KernelError, Span, Time};
 use penstock_packet::{L3, L4, Packet, Skb};

@@ -24,7 +24,9 @@ impl Skb {
             quote(about, (self.len as usize).saturating_sub(transport + 8), out);
         }
         if let (Some(message), None, true) = (&self.rare().message, &self.rare().carried, self.is_noted()) {
-            out.truncate(start + transport + 8);
+            // Behind ICMPv6's header; a BPDU has none.
+            let head = if matches!(l4, L4::None) { 0 } else { 8 };
+            out.truncate(start + transport + head);
             out.extend_from_slice(message);
         }
         if let Some(carried) = self.rare().carried.as_deref().filter(|_| self.is_noted()) {
@@ -251,6 +253,15 @@ mod tests {
             sum = (sum & 0xffff) + (sum >> 16);
         }
         sum
+    }
+
+    #[test]
+    fn a_message_without_a_transport_header_stands_behind_the_ethertype() {
+        let mut skb = Skb::new(14 + 7, L3::Other(7), L4::None);
+        skb.rare_mut().message = Some([0x42, 0x42, 3, 0, 0, 0, 0x80].into());
+        let mut out = Vec::new();
+        assert_eq!(skb.frame_bytes(100, &mut out), 21);
+        assert_eq!(out[12..], [0, 7, 0x42, 0x42, 3, 0, 0, 0, 0x80]);
     }
 
     #[test]

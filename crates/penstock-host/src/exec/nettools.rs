@@ -358,6 +358,11 @@ impl Host {
                 }
                 Output::say(out)
             }
+            ["showstp", name] => Output::fail(
+                "brctl showstp: not simulated\n",
+                127,
+                &format!("bridge link show; grep . /sys/class/net/{name}/bridge/root_*"),
+            ),
             ["showmacs", name] => match bridge(self, name) {
                 None => fail("read of forward table failed: No such device\n".to_owned()),
                 Some(i) => Output::say(self.macs_behind(i, now)),

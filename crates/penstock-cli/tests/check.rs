@@ -662,8 +662,8 @@ fn watch_looks_again_when_a_script_or_what_it_sources_changes() {
     err.until("lib.sh has changed");
     let third = out.until("looked at");
     assert!(third.iter().any(|l| l.starts_with("lib.sh:2:") && l.contains("PS146")), "{third:?}");
-    // Ctrl-C ends it.
-    let done = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    // A signal ends it, as Ctrl-C does. SIGINT itself is ignored by all that a shell has started in the background.
+    let done = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     assert!(done.success());
     let begun = std::time::Instant::now();
     while child.try_wait().unwrap().is_none() {

@@ -10,7 +10,7 @@ use penstock_host::Goes;
 use penstock_measure::record::{self, Record};
 use penstock_model::{Diagnostic, Severity};
 use penstock_sim::{Call, Intent, World};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 /// Whom a warning concerns: an app or a flow of the experiment, by its number.
@@ -76,6 +76,8 @@ struct Net<'a> {
     together: BTreeMap<usize, Vec<usize>>,
     /// Who has an address.
     owners: BTreeMap<IpAddr, usize>,
+    /// Hosts with their addresses.
+    holds: BTreeSet<(usize, IpAddr)>,
 }
 
 /// More machines on a way than these: it goes in a circle.
@@ -94,8 +96,8 @@ impl<'a> Net<'a> {
             }
         }
         let joined = (0..experiment.links.len()).collect();
-        let (together, owners) = (BTreeMap::new(), BTreeMap::new());
-        let mut net = Net { experiment, built, index, links, joined, together, owners };
+        let (together, owners, holds) = Default::default();
+        let mut net = Net { experiment, built, index, links, joined, together, owners, holds };
         net.join_by_bridges();
         for (link, &first) in net.joined.iter().enumerate() {
             net.together.entry(first).or_default().push(link);
@@ -103,6 +105,7 @@ impl<'a> Net<'a> {
         for host in 0..experiment.hosts.len() {
             for address in net.addresses(host) {
                 net.owners.entry(address).or_insert(host);
+                net.holds.insert((host, address));
             }
         }
         net
@@ -223,7 +226,7 @@ impl<'a> Net<'a> {
                 Some((at, device))
             });
             // Linux answers ARP for any address of the machine, whichever device it stands on (arp_ignore 0).
-            let next = others.find(|(at, device)| device.up && self.machine(*at).has_address(way.next));
+            let next = others.find(|(at, device)| device.up && self.holds.contains(&(*at, way.next)));
             at = match next {
                 Some((next, _)) => next,
                 None if machine.neighbours().iter().any(|n| n.addr == way.next) => {

@@ -170,7 +170,8 @@ class _Ray:
             own: dict[str, Any] = {}
             if not os.environ.get("RAY_ADDRESS"):
                 fits(jobs or os.cpu_count() or 1)
-                own = {"num_cpus": jobs, "include_dashboard": False}
+                # Whatever cluster may once have been begun on this machine by hand.
+                own = {"address": "local", "num_cpus": jobs, "include_dashboard": False}
             ray.init(log_to_driver=False, **own)
         self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._call = ray.remote(max_retries=-1)(_call)

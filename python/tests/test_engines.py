@@ -37,22 +37,23 @@ class Ray:
         self.ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'penstock[ray]'")
 
     def __enter__(self):
-        self.ray.init(num_cpus=WORKERS, include_dashboard=False, log_to_driver=False)
+        self.ray.init(address="local", num_cpus=WORKERS, include_dashboard=False, log_to_driver=False)
         return self
 
     def __exit__(self, *_):
         self.ray.shutdown()
 
-    def busy(self):
-        """The process of a worker that makes runs. Ray names a worker by what it does; its parent is the raylet, whose parent began the cluster."""
+    def worker(self):
+        """The process of a worker, if there is one that makes runs. Ray names a worker by what it does; its parent is the raylet, whose parent began the cluster."""
+        found = []
         for folder in Path("/proc").glob("[0-9]*"):
             try:
-                working = (folder / "cmdline").read_bytes().startswith(b"ray::_call")
-                if working and parent(parent(folder.name)) == str(os.getpid()):
-                    return int(folder.name)
+                name = (folder / "cmdline").read_bytes()
+                if name.startswith(b"ray::") and parent(parent(folder.name)) == str(os.getpid()):
+                    found.append((not name.startswith(b"ray::_call"), int(folder.name)))
             except OSError:
                 pass
-        return None
+        return min(found)[1] if found else None
 
     def free(self):
         """Waits until every worker is free."""
@@ -80,9 +81,11 @@ class Dask:
         self.client.close()
         self.cluster.close()
 
-    def busy(self):
-        working = [at for at, tasks in self.client.processing().items() if tasks and at in self.pids]
-        return self.pids[working[0]] if working else None
+    def worker(self):
+        """The process of a worker that was not killed before, if there is one that makes runs."""
+        tasks = self.client.processing()
+        left = [at for at in tasks if at in self.pids]
+        return self.pids.pop(max(left, key=lambda at: len(tasks[at]))) if left else None
 
     def free(self):
         deadline = time.monotonic() + 60
@@ -186,10 +189,10 @@ def test_a_cluster_goes_on_when_its_workers_are_killed(engine, line, tmp_path):
     killed = []
     with cluster(engine) as workers:
 
-        def kill(done, _):
-            if len(killed) < 2 and done >= 100 * (len(killed) + 1) and (busy := workers.busy()) is not None:
-                os.kill(busy, signal.SIGKILL)
-                killed.append(busy)
+        def kill(*_):
+            if len(killed) < 2 and (worker := workers.worker()) is not None:
+                os.kill(worker, signal.SIGKILL)
+                killed.append(worker)
 
         result = penstock.sweep(line, SET, seeds=100, out=tmp_path / engine, engine=engine, progress=kill)
     assert killed and result.made == whole.made == 600

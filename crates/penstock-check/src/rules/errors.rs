@@ -35,7 +35,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         code: "PS004",
         severity: Level::Error,
-        about: "ip or bridge refuses the command",
+        about: "ip, bridge or brctl refuses the command",
         why: "The program cannot read the words, or there is no such device: nothing is changed, and what follows on it is refused too. The message is its own.",
         find: ip_refuses,
     },
@@ -428,7 +428,18 @@ fn ip_refuses(facts: &Facts, found: &mut Found) {
             refused(facts, found, at, step);
         }
     }
+    // The same of brctl, whose kernel takes them no more than ip's.
+    let values = ["bad ", "expect on/off for argument", "never heard of command "];
+    for (at, step) in failing(facts).filter(|s| s.1.program() == "brctl") {
+        let said = &step.output.stderr;
+        if said.contains(RANGE) || values.iter().any(|v| said.starts_with(v)) {
+            refused(facts, found, at, step);
+        }
+    }
 }
+
+/// What the kernel says of a number beyond what it takes (ERANGE).
+const RANGE: &str = "Numerical result out of range";
 
 /// Whether ip refuses the words for themselves, whatever the machine has and however new its iproute2 is: values that none takes, and words
 /// one slip away from one that all know.
@@ -468,6 +479,12 @@ fn by_ip(step: &Step) -> bool {
         "rule type",
     ];
     let value = said.contains("is wrong: ") && !of_machine.iter().any(|w| said.contains(w));
+    // Times and costs of a bridge's spanning tree.
+    let of_bridge =
+        step.words.windows(2).any(|w| w[0] == "type" && matches!(&*w[1], "bridge" | "bridge_slave"));
+    if said.contains(RANGE) && of_bridge {
+        return true;
+    }
     let bounds = [
         "mtu less than device",
         "mtu greater than device",

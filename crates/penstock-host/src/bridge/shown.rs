@@ -34,6 +34,17 @@ pub(crate) const FILES: [&str; 21] = [
     "vlan_protocol",
     "vlan_stats_enabled",
 ];
+/// Those of them that tell what it knows of its spanning tree.
+const OF_TREE: [&str; 8] = [
+    "root_id",
+    "root_path_cost",
+    "root_port",
+    "hello_timer",
+    "tcn_timer",
+    "topology_change",
+    "topology_change_detected",
+    "topology_change_timer",
+];
 /// Files below `/sys/class/net/NAME/brport`.
 pub(crate) const PORT_FILES: [&str; 23] = [
     "bpdu_guard",
@@ -192,14 +203,7 @@ impl Host {
                 b.tree.as_ref().map_or(clock_t(b.max_age), |t| t.in_force(t.max_age, self.hz)).to_string()
             }
             "bridge_id" => b.tree.as_ref().map_or(id(b.priority, d.mac), |t| id(t.own.prio, t.own.mac)),
-            "root_id"
-            | "root_path_cost"
-            | "root_port"
-            | "hello_timer"
-            | "tcn_timer"
-            | "topology_change"
-            | "topology_change_detected"
-            | "topology_change_timer" => self.tree_file(d, file, now)?,
+            file if OF_TREE.contains(&file) => self.tree_file(d, file, now)?,
             "priority" => b.priority.to_string(),
             "stp_state" => u8::from(b.tree.as_ref().is_some_and(|t| t.on)).to_string(),
             "group_addr" => format!("01:80:c2:00:00:{group:02x}"),
@@ -230,15 +234,8 @@ impl Host {
         let hex = text.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
         let number = hex.or_else(|| text.parse::<u32>().ok()).ok_or(INVALID)?;
         let word = match file {
-            "bridge_id"
-            | "root_id"
-            | "root_path_cost"
-            | "root_port"
-            | "hello_timer"
-            | "tcn_timer"
-            | "topology_change"
-            | "topology_change_detected"
-            | "topology_change_timer" => return Err(DENIED),
+            "bridge_id" => return Err(DENIED),
+            file if OF_TREE.contains(&file) => return Err(DENIED),
             "default_pvid" => {
                 let b = self.devices[ifindex].bridge.as_deref();
                 //= linux v6.12 net/bridge/br_vlan.c br_vlan_set_default_pvid

@@ -23,6 +23,7 @@ use vlan::{Filtering, Group};
 
 pub(crate) use fdb::Said;
 pub(crate) use shown::{FILES, PORT_FILES};
+use stp::PortNow;
 pub(crate) use stp::State;
 pub(crate) use vlan::ETH_P_8021AD;
 
@@ -173,17 +174,23 @@ impl Host {
     pub(crate) fn bridge_ports_changed(&mut self, bridge: u32, now: Time) {
         let Some(device) = self.devices.get(bridge).filter(|d| d.bridge.is_some()) else { return };
         let up = device.up;
+        if self.tree_of(bridge).is_some() {
+            let ports = self.devices.iter().filter(|d| d.master == Some(bridge));
+            let ports = ports.map(|d| PortNow {
+                ifindex: d.ifindex,
+                up: d.up,
+                ready: d.up && self.carrier(d),
+                cost: self.port_cost(d),
+            });
+            let ports: Vec<PortNow> = ports.collect();
+            return self.tree_follows(bridge, up, &ports, now);
+        }
         let ready: Vec<(u32, bool)> = self
             .devices
             .iter()
             .filter(|d| d.master == Some(bridge))
             .map(|d| (d.ifindex, up && d.up && self.carrier(d)))
             .collect();
-        if self.tree_of(bridge).is_some() {
-            let ports = self.devices.iter().filter(|d| d.master == Some(bridge));
-            let ready: Vec<_> = ports.map(|d| (d.ifindex, d.up, d.up && self.carrier(d))).collect();
-            return self.tree_follows(bridge, up, &ready, now);
-        }
         let kernel = self.kernel;
         let macs = self.bridge_macs(bridge);
         let Some(bridge) = self.devices[bridge].bridge.as_deref_mut() else { return };

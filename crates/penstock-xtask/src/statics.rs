@@ -270,7 +270,7 @@ mod tests {
         let asks = interpreter(&own).unwrap();
         assert_eq!(asks.is_some(), !cfg!(target_feature = "crt-static"), "{asks:?}");
         assert!(asks.is_none_or(|name| name.contains("ld-")));
-        // A program without headers asks for nothing; what is cut off is no program.
+        // A program without these headers needs no loader; a file that ends too early is refused.
         let mut elf = b"\x7fELF\x02\x01".to_vec();
         elf.resize(64, 0);
         assert_eq!(interpreter(&elf), Some(None));

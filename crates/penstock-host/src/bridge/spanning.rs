@@ -4,12 +4,13 @@
 //! `find_portno`; `br_netlink.c` `br_set_port_state`.
 
 use super::bpdu::Bpdu;
-use super::stp::{Id, State, Times, Tree};
+use super::stp::{Id, PortNow, State, Times, Tree, TreePort};
 use super::wheel::Clock;
 use crate::{Host, HostCx, Timer};
 use penstock_model::{KernelError, Span, Time};
 use penstock_packet::{L3, L4, Packet, Skb};
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Where BPDUs go (`br_group_address`).
@@ -23,7 +24,7 @@ impl Host {
     pub(crate) fn tree_clock<'a>(&self, now: Time, set: &'a Cell<u64>) -> Clock<'a> {
         Clock { kernel: self.kernel, hz: self.hz, now, set }
     }
-    /// The tree of a bridge that takes part in one, or did.
+    /// The tree of a bridge, whether it takes part in one or not.
     pub(crate) fn tree_of(&self, bridge: u32) -> Option<&Tree> {
         self.devices.get(bridge)?.bridge.as_deref()?.tree.as_deref()
     }
@@ -108,9 +109,6 @@ impl Host {
 
     /// `stp_state`.
     pub(crate) fn set_stp(&mut self, bridge: u32, on: bool, now: Time) {
-        if on {
-            self.plant_tree(bridge, now);
-        }
         self.change_tree(bridge, now, |tree, clock| tree.set_on(on, clock));
         if let Some(tree) = self.tree_of(bridge) {
             let span = Span::from_ms(tree.bridge_forward_delay() * 1000 / i64::from(self.hz));
@@ -134,7 +132,6 @@ impl Host {
         if !device.up || (!self.carrier(device) && state != State::Disabled) {
             return Err(KernelError::errno(crate::link::ENETDOWN));
         }
-        self.plant_tree(bridge, now);
         self.change_tree(bridge, now, |tree, clock| {
             if let Some(p) = tree.place(ifindex) {
                 tree.ports[p].state = state;
@@ -150,34 +147,18 @@ impl Host {
         let own = device.bridge.as_ref().is_some_and(|b| b.own_mac);
         if own || has_ports { device.mac } else { [0; 6] }
     }
-    /// A bridge has what a tree needs from now on, as if it had always had it.
+    /// A new bridge, without ports, has what a tree needs.
     pub(super) fn plant_tree(&mut self, bridge: u32, now: Time) {
         let set = Cell::new(0);
-        let (clock, up) = (self.tree_clock(now, &set), self.devices[bridge].up);
-        let mac = self.tree_address(bridge);
-        let costs: Vec<(u32, u32)> = self
-            .devices
-            .iter()
-            .filter(|d| d.master == Some(bridge))
-            .map(|d| (d.ifindex, self.port_cost(d)))
-            .collect();
+        let (clock, mac) = (self.tree_clock(now, &set), self.tree_address(bridge));
+        let up = self.devices[bridge].up;
         let Some(b) = self.devices[bridge].bridge.as_deref_mut() else { return };
-        if b.tree.is_some() {
-            return;
-        }
         let times = Times {
             max_age: clock.of(b.max_age),
             hello_time: clock.of(b.hello_time),
             forward_delay: clock.of(b.forward_delay),
         };
-        let mut tree = Tree::new(Id { prio: b.priority, mac }, times, up);
-        for (n, port) in b.ports.iter().rev().enumerate() {
-            let own = costs.iter().find(|c| c.0 == port.ifindex).map_or(100, |c| c.1);
-            tree.add_port(port.ifindex, n as u16 + 1, port.priority, port.cost.unwrap_or(own));
-            tree.ports[0].guard = port.guard;
-            tree.ports[0].root_block = port.root_block;
-        }
-        b.tree = Some(Box::new(tree));
+        b.tree = Some(Box::new(Tree::new(Id { prio: b.priority, mac }, times, up)));
     }
     /// One of the tree's times is set, `hello_time` and the like. ERANGE: it may not be so long.
     pub(crate) fn set_tree_time(
@@ -275,41 +256,36 @@ impl Host {
             }
         });
     }
-    /// The tree hears that the bridge or its ports have come, gone, or go up or down. `ready`: whether each port is up, and has a carrier.
-    pub(super) fn tree_follows(&mut self, bridge: u32, up: bool, ready: &[(u32, bool, bool)], now: Time) {
+    /// The tree hears that the bridge or its ports have come, gone, or go up or down. `ports`: all there are, by their indexes.
+    pub(super) fn tree_follows(&mut self, bridge: u32, up: bool, ports: &[PortNow], now: Time) {
         let mac = self.tree_address(bridge);
-        let costs: Vec<u32> =
-            ready.iter().map(|r| self.devices.get(r.0).map_or(100, |d| self.port_cost(d))).collect();
-        let priorities: Vec<u16> = ready
-            .iter()
-            .map(|r| {
-                self.devices[bridge].bridge.as_deref().and_then(|b| b.port(r.0)).map_or(32, |p| p.priority)
-            })
-            .collect();
         self.change_tree(bridge, now, |tree, clock| {
-            let gone: Vec<u32> =
-                tree.ports.iter().map(|p| p.ifindex).filter(|i| ready.iter().all(|r| r.0 != *i)).collect();
-            for ifindex in gone {
-                if let Some(p) = tree.place(ifindex) {
-                    if tree.ports[p].state != State::Disabled {
-                        tree.disable_port(p, clock);
-                    }
-                    tree.ports.retain(|p| p.ifindex != ifindex);
+            let there = |ifindex: u32| ports.binary_search_by_key(&ifindex, |p| p.ifindex).ok();
+            while let Some(p) = tree.ports.iter().position(|p| there(p.ifindex).is_none()) {
+                if tree.ports[p].state != State::Disabled {
+                    tree.disable_port(p, clock);
                 }
+                tree.ports.remove(p);
             }
-            for (n, (ifindex, ..)) in ready.iter().enumerate() {
-                if tree.place(*ifindex).is_none() {
-                    let free = (1..=1023).find(|n| tree.ports.iter().all(|p| p.number != *n)).unwrap_or(1023);
-                    tree.add_port(*ifindex, free, priorities[n], costs[n]);
+            if tree.ports.len() < ports.len() {
+                let known: BTreeSet<u32> = tree.ports.iter().map(|p| p.ifindex).collect();
+                for port in ports.iter().filter(|p| !known.contains(&p.ifindex)) {
+                    tree.add_port(port.ifindex, port.cost);
                 }
             }
             tree.set_address(mac, clock);
             if tree.up && !up {
                 tree.disable(clock);
             }
-            for &(ifindex, is_up, is_ready) in ready {
-                if let Some(p) = tree.place(ifindex) {
-                    tree.port_changes(p, is_up, is_ready, clock);
+            let differs = |port: &TreePort| {
+                let now = &ports[there(port.ifindex)?];
+                ((port.up, port.ready) != (now.up, now.ready)).then_some(now)
+            };
+            let mut changed: Vec<&PortNow> = tree.ports.iter().filter_map(differs).collect();
+            changed.sort_unstable_by_key(|p| p.ifindex);
+            for port in changed {
+                if let Some(p) = tree.place(port.ifindex) {
+                    tree.port_changes(p, port, clock);
                 }
             }
             if !tree.up && up {

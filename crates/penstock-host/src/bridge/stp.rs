@@ -9,7 +9,10 @@ use super::Mac;
 use super::bpdu::{Bpdu, Config};
 use super::wheel::{Clock, Due, Timer};
 use penstock_model::Span;
+use std::collections::BTreeSet;
 
+/// `BR_MAX_PORTS`.
+const MAX_PORTS: u16 = 1024;
 /// `BR_HOLD_TIME`, seconds.
 const HOLD: i64 = 1;
 
@@ -100,6 +103,8 @@ pub(crate) struct TreePort {
     pub(crate) state: State,
     pub(crate) priority: u16,
     pub(crate) path_cost: u32,
+    /// A command has set that: it does not follow from the speed.
+    own_cost: bool,
     pub(crate) designated_root: Id,
     pub(crate) designated_cost: u32,
     pub(crate) designated_bridge: Id,
@@ -132,6 +137,17 @@ impl TreePort {
     fn cost(&self) -> u32 {
         self.designated_cost.wrapping_add(self.path_cost)
     }
+}
+
+/// A port's device as it is now.
+#[derive(Clone, Copy)]
+pub(crate) struct PortNow {
+    pub(crate) ifindex: u32,
+    pub(crate) up: bool,
+    /// It is up, and has a carrier.
+    pub(crate) ready: bool,
+    /// The path cost that follows from its speed.
+    pub(crate) cost: u32,
 }
 
 /// What is set of the times of a bridge, in ticks.
@@ -170,14 +186,17 @@ impl Tree {
             flushed: Vec::new(),
         }
     }
-    /// A port comes to be (`new_nbp`), disabled.
-    pub(crate) fn add_port(&mut self, ifindex: u32, number: u16, priority: u16, path_cost: u32) {
+    /// A port comes to be (`new_nbp`, `find_portno`), disabled.
+    pub(crate) fn add_port(&mut self, ifindex: u32, path_cost: u32) {
+        let taken: BTreeSet<u16> = self.ports.iter().map(|p| p.number).collect();
+        let number = (1..MAX_PORTS).find(|n| !taken.contains(n)).unwrap_or(MAX_PORTS - 1);
         let mut port = TreePort {
             ifindex,
             number,
             state: State::Disabled,
-            priority,
+            priority: 32,
             path_cost,
+            own_cost: false,
             designated_root: self.designated_root,
             designated_cost: self.root_path_cost,
             designated_bridge: self.own,

@@ -3,7 +3,7 @@
 //! Follows: linux v6.12 `net/bridge/br_stp_if.c`, `br_stp.c` `br_set_hello_time`, `br_set_max_age`, `br_set_forward_delay`; `br_if.c` `br_port_carrier_check`; `br.c`
 //! `br_device_event`.
 
-use super::{State, Tree};
+use super::{PortNow, State, Tree};
 use crate::bridge::Mac;
 use crate::bridge::wheel::Clock;
 
@@ -47,8 +47,11 @@ impl Tree {
         self.up = false;
     }
     /// A port's device goes up or down, or its carrier does (`br_device_event`: NETDEV_UP, NETDEV_DOWN; `br_port_carrier_check`).
-    pub(crate) fn port_changes(&mut self, p: usize, up: bool, ready: bool, clock: Clock<'_>) {
-        let port = &mut self.ports[p];
+    pub(crate) fn port_changes(&mut self, p: usize, now: &PortNow, clock: Clock<'_>) {
+        let (port, PortNow { up, ready, cost, .. }) = (&mut self.ports[p], *now);
+        if ready && !port.own_cost {
+            port.path_cost = cost;
+        }
         let (was_up, was_ready) =
             (std::mem::replace(&mut port.up, up), std::mem::replace(&mut port.ready, ready));
         let disabled = port.state == State::Disabled;
@@ -131,7 +134,7 @@ impl Tree {
     }
     /// `br_stp_set_path_cost`.
     pub(crate) fn set_path_cost(&mut self, p: usize, cost: u32, clock: Clock<'_>) {
-        self.ports[p].path_cost = cost;
+        (self.ports[p].path_cost, self.ports[p].own_cost) = (cost, true);
         self.configuration_update(clock);
         self.port_state_selection(clock);
     }

@@ -469,7 +469,10 @@ impl Host {
     fn within(&mut self, least: u32, most: u32, ticks: i64) -> i64 {
         let (seed, name) = (self.seed, &self.name);
         let rng = self.six.dice.get_or_insert_with(|| Rng::named(seed, &format!("host:{name}/routers")));
-        i64::from(least + rng.below(most - least + 1)) * ticks / 1_000_000
+        // As numbers of 64 bits without a sign, of which 32 with one stay.
+        let share =
+            u64::from(least + rng.below(most - least + 1)).wrapping_mul(i64::from(ticks as i32) as u64);
+        i64::from((share / 1_000_000) as i32)
     }
 }
 
@@ -489,5 +492,18 @@ mod tests {
         }
         let long = [1, 2, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(options(&long).unwrap().mac(), Err(()));
+    }
+
+    #[test]
+    fn any_interval_is_reckoned_with() {
+        let mut host = Host::new("h", penstock_model::Kernel::V6_12, 1);
+        let mut waits = -1;
+        for _ in 0..100 {
+            waits = host.within(1_900_000, 2_100_000, waits);
+            assert!(i32::try_from(waits).is_ok());
+        }
+        for ticks in [i64::MIN, i64::MAX, i64::from(i32::MIN), 0] {
+            host.within(900_000, 1_100_000, ticks);
+        }
     }
 }

@@ -47,7 +47,7 @@ impl Host {
 
     /// Whether a network of the device holds both addresses.
     //= linux v6.12 net/ipv4/devinet.c inet_addr_onlink
-    fn is_onlink(&self, ifindex: u32, a: Ipv4Addr, b: Ipv4Addr) -> bool {
+    pub(crate) fn is_onlink(&self, ifindex: u32, a: Ipv4Addr, b: Ipv4Addr) -> bool {
         let networks = self.devices[ifindex].addresses.iter().map(|a| a.network());
         networks.into_iter().any(|n| n.contains(a) && n.contains(b))
     }

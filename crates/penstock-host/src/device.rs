@@ -157,6 +157,8 @@ pub struct NetDevice {
     pub(crate) forwarding: Option<bool>,
     /// `rp_filter`: 0 none, 1 strict, 2 loose.
     pub(crate) rp_filter: u8,
+    /// What its settings say of redirects.
+    pub(crate) redirects: crate::redirect::Redirects,
     /// What it has carried.
     pub counters: Counters,
     /// What hears the packets that come and go.
@@ -332,6 +334,7 @@ impl NetDevice {
             had_ports: false,
             forwarding: None,
             rp_filter: 0,
+            redirects: crate::redirect::Redirects::ON,
             clock,
             hz,
             sequence: 0,

@@ -2,7 +2,7 @@
 //!
 //! Follows: linux v6.12 `net/ipv4/icmp.c` (`icmp_echo`, `__icmp_send`, `icmpv4_xrlim_allow`), `inetpeer.c`
 //! `inet_peer_xrlim_allow`; RFC 792, RFC 1812.
-//! Differs: no redirects, no timestamps, no limit on all messages together (`icmp_msgs_per_sec`, 6.12).
+//! Differs: no timestamps, no limit on all messages together (`icmp_msgs_per_sec`, 6.12).
 
 use crate::{Host, HostCx, timer};
 use penstock_model::{Handle, Kernel, Time};
@@ -14,6 +14,8 @@ use std::net::Ipv4Addr;
 pub const ECHO_REPLY: u8 = 0;
 /// Destination unreachable.
 pub const DEST_UNREACH: u8 = 3;
+/// Redirect.
+pub const REDIRECT: u8 = 5;
 /// Echo request.
 pub const ECHO: u8 = 8;
 /// Time exceeded.
@@ -29,6 +31,8 @@ const BURST: i64 = 6;
 pub(crate) struct Bucket {
     tokens: i64,
     last: i64,
+    /// Redirects that were sent in vain.
+    redirects: i64,
 }
 
 /// What an ICMP message quotes of a packet.
@@ -49,8 +53,8 @@ pub(crate) fn quote(packet: &Skb) -> Option<Quoted> {
 
 impl Bucket {
     /// Of a peer nobody was told of for long.
-    pub(crate) fn full(tick: i64, kernel: Kernel) -> Bucket {
-        Bucket { tokens: 60 * i64::from(kernel.hz()), last: tick }
+    pub(crate) fn full(tick: i64, hz: i64) -> Bucket {
+        Bucket { tokens: 0, last: tick - 60 * hz, redirects: 0 }
     }
     /// Takes `cost` of at most five times that much.
     fn take(&mut self, tick: i64, cost: i64) -> bool {
@@ -59,6 +63,23 @@ impl Bucket {
         let enough = self.tokens >= cost;
         self.tokens -= if enough { cost } else { 0 };
         enough
+    }
+    /// Whether one more redirect may be sent: at most `number`, each twice as long after the last one, from `load` ticks on; after a silence they begin anew.
+    //= linux v6.12 net/ipv4/route.c ip_rt_send_redirect
+    pub(crate) fn may_redirect(&mut self, tick: i64, (number, load, silence): (i64, i64, i64)) -> bool {
+        if tick > self.last + silence {
+            (self.tokens, self.redirects) = (0, 0);
+        }
+        if self.redirects >= number {
+            self.last = tick;
+            return false;
+        }
+        let may = self.redirects == 0 || tick > self.last + (load << self.redirects.clamp(0, 40));
+        if may {
+            self.last = tick;
+            self.redirects += 1;
+        }
+        may
     }
     /// `inet_peer_xrlim_allow`: one more, where the last ones were long enough ago.
     pub(crate) fn allow(&mut self, tick: i64, timeout: i64) -> bool {
@@ -87,6 +108,17 @@ impl Host {
         info: u16,
         cx: &mut HostCx<'_>,
     ) {
+        self.icmp_send_info(dev, packet, (ty, code), info.into(), cx);
+    }
+    /// The same with all of the second word, which in a redirect is the gateway.
+    pub(crate) fn icmp_send_info(
+        &mut self,
+        dev: u32,
+        packet: &Skb,
+        (ty, code): (u8, u8),
+        info: u32,
+        cx: &mut HostCx<'_>,
+    ) {
         let L3::Ipv4(h) = packet.l3 else { return };
         let came_to_all = packet.is_noted() && matches!(packet.rare().ptype, Some(1 | 2));
         let broadcast = (packet.eth.1[0] & 1 == 1 || came_to_all) && packet.iif != 0;
@@ -99,15 +131,15 @@ impl Host {
         if h.src.is_unspecified() || self.is_broadcast_at(dev, h.dst) {
             return;
         }
-        // Fragmentation needed is never limited: path MTU discovery hangs on it.
-        let limited = (ty, code) != (DEST_UNREACH, 4);
+        // Fragmentation needed is never limited: path MTU discovery hangs on it. Nor are redirects (icmp_ratemask), which have limits of their own.
+        let limited = (ty, code) != (DEST_UNREACH, 4) && ty != REDIRECT;
         if limited && !self.xrlim_allow(self.vrf_of(dev), h.src, cx.now) {
             return;
         }
         let src = if self.is_local_at(dev, h.dst) { h.dst } else { Ipv4Addr::UNSPECIFIED };
         let tos = (h.tos & 0x1e) | 0xc0;
         let body = quote(packet).map_or(IcmpBody::Data, IcmpBody::About);
-        let l4 = Icmp { body, ..Icmp::new(ty, code, 0, info) };
+        let l4 = Icmp { body, ..Icmp::new(ty, code, (info >> 16) as u16, info as u16) };
         self.icmp_output((src, h.src), tos, l4, (dev, packet), cx);
     }
 
@@ -116,14 +148,14 @@ impl Host {
         if vrf == 0 && self.is_local(peer) {
             return true;
         }
-        let hz = i64::from(self.kernel.hz());
+        let hz = i64::from(self.hz);
         let set = self.sysctl.kept.get("net.ipv4.icmp_ratelimit").and_then(|ms| ms.parse::<i64>().ok());
         let timeout = set.map_or(hz, |ms| (ms.clamp(0, 1 << 31) * hz + 999) / 1000);
         if timeout == 0 && self.kernel == Kernel::V7_2 {
             return true;
         }
-        let (tick, kernel) = (timer::jiffies(self.kernel, now), self.kernel);
-        let bucket = self.icmp_buckets.entry((vrf, peer)).or_insert_with(|| Bucket::full(tick, kernel));
+        let tick = timer::ticks(self.hz, now);
+        let bucket = self.icmp_buckets.entry((vrf, peer)).or_insert_with(|| Bucket::full(tick, hz));
         bucket.allow(tick, timeout)
     }
     /// Whether a sender may hear once more that there is no route: of the same tokens, before the message itself takes its own.
@@ -132,9 +164,9 @@ impl Host {
         if self.kernel == Kernel::V2_6_35 {
             return true;
         }
-        let (tick, kernel, vrf) = (timer::jiffies(self.kernel, now), self.kernel, self.vrf_of(iif));
-        let bucket = self.icmp_buckets.entry((vrf, peer)).or_insert_with(|| Bucket::full(tick, kernel));
-        bucket.take(tick, kernel.hz().into())
+        let (tick, hz, vrf) = (timer::ticks(self.hz, now), i64::from(self.hz), self.vrf_of(iif));
+        let bucket = self.icmp_buckets.entry((vrf, peer)).or_insert_with(|| Bucket::full(tick, hz));
+        bucket.take(tick, hz)
     }
 
     /// Makes an ICMP error about a packet, of whose connection it is, and sends it.

@@ -46,6 +46,7 @@ mod proc;
 mod quick;
 mod radvd;
 pub mod rebuild;
+mod redirect;
 pub mod route;
 pub mod six;
 mod tap;
@@ -204,6 +205,9 @@ pub(crate) struct Settings {
     /// `conf.all.rp_filter` and `conf.default.rp_filter`: 0 none, 1 strict, 2 loose.
     pub(crate) rp_filter: u8,
     pub(crate) rp_filter_begins: u8,
+    /// What `conf.all` and `conf.default` say of redirects.
+    pub(crate) redirects: redirect::Redirects,
+    pub(crate) redirects_begin: redirect::Redirects,
     /// `net.core.netdev_max_backlog`, packets.
     pub(crate) max_backlog: u32,
     pub(crate) icmp_echo_ignore_all: bool,
@@ -238,6 +242,8 @@ impl Default for Settings {
             filters_sources: false,
             rp_filter: 0,
             rp_filter_begins: 0,
+            redirects: redirect::Redirects::ON,
+            redirects_begin: redirect::Redirects::ON,
             max_backlog: 1000,
             icmp_echo_ignore_all: false,
             congestion_control: "cubic".to_owned(),
@@ -312,6 +318,8 @@ pub struct Host {
     pub(crate) tunnels: tunnel::Tunnels,
     /// By VRF (0: none) and peer.
     pub(crate) icmp_buckets: BTreeMap<(u32, Ipv4Addr), icmp::Bucket>,
+    /// By source and destination, of 2.6.35.
+    pub(crate) redirected: BTreeMap<(Ipv4Addr, Ipv4Addr), icmp::Bucket>,
     /// The blocks of filters that its qdiscs share.
     pub(crate) blocks: Blocks,
     /// What `/proc/net/penstock_cwnd` holds, where sockets are simulated above.
@@ -336,6 +344,8 @@ pub struct Host {
     pub(crate) ppp: ppp::Ppp,
     /// What tells links of this router.
     pub(crate) radvd: radvd::Radvd,
+    /// What is kept of TCP connections for those to come.
+    pub(crate) tcp_metrics: penstock_model::TcpMetricsTable,
     /// How many keys `wg` has made.
     pub(crate) wg_keys: u32,
 }
@@ -404,6 +414,8 @@ impl Host {
             paths: paths::Paths::default(),
             ppp: ppp::Ppp::default(),
             radvd: radvd::Radvd::default(),
+            redirected: BTreeMap::new(),
+            tcp_metrics: BTreeMap::new(),
             wg_keys: 0,
             ip_id: 0,
             teql: None,

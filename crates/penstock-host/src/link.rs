@@ -312,7 +312,16 @@ impl Host {
         device.six = crate::six::Device6::new(self.six.begins);
         device.rp_filter = self.sysctl.rp_filter_begins;
         self.sysctl.filters_sources |= device.rp_filter > 0;
-        for attribute in ["arp_announce", "arp_filter", "arp_ignore"] {
+        device.redirects = self.sysctl.redirects_begin;
+        for attribute in [
+            "accept_redirects",
+            "arp_announce",
+            "arp_filter",
+            "arp_ignore",
+            "secure_redirects",
+            "send_redirects",
+            "shared_media",
+        ] {
             // inetdev_init: as `default` is now.
             let key = |of: &str| format!("net.ipv4.conf.{of}.{attribute}");
             if let Some(value) = self.sysctl.kept.get(&key("default")).cloned() {

@@ -2,7 +2,7 @@
 //!
 //! Follows: linux v6.12 `net/ipv4/ip_input.c`, `ip_forward.c`, `ip_output.c`, `net/core/dev.c`
 //! `__dev_queue_xmit`; the order of hooks is `netfilter`'s.
-//! Differs: no IP options, no source routes, no redirects. `accept_local` is 0.
+//! Differs: no IP options, no source routes. `accept_local` is 0.
 
 mod output;
 
@@ -229,6 +229,9 @@ impl Host {
             self.icmp_send(&packet, icmp::DEST_UNREACH, 4, mtu.min(65_535) as u16, cx);
             self.discard(packet, "ip_forward", "frag-needed", cx);
             return;
+        }
+        if hop.oif == port {
+            self.redirect(port, &packet, h, hop, cx);
         }
         let realms = match self.fib.has_realms() {
             true => {

@@ -40,6 +40,12 @@ impl Paths {
     pub(crate) fn is_locked(&self, dst: Ipv4Addr, now: Time) -> bool {
         self.known(dst, now).is_some_and(|k| k.1)
     }
+    /// What is known of `dst` holds until then.
+    pub(crate) fn lasts(&mut self, dst: Ipv4Addr, until: Time) {
+        if let Some(known) = self.0.get_mut(&dst) {
+            known.2 = until;
+        }
+    }
     /// Forgets those of which `gone` says so.
     pub(crate) fn forget(&mut self, gone: impl Fn(u32) -> bool) {
         self.0.retain(|_, known| !gone(known.0));
@@ -57,6 +63,7 @@ impl Host {
         let locked = mtu < MIN_PMTU;
         let mtu = if locked { old.min(MIN_PMTU) } else { mtu };
         self.paths.0.insert(dst, (mtu, locked, now + EXPIRES));
+        self.fib.turn_lasts(dst, now + EXPIRES);
     }
 }
 

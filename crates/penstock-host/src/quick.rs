@@ -58,6 +58,10 @@ impl Host {
                     return Way::Whole;
                 }
                 let oif = hop.oif;
+                // One that goes out where it came in may be told of a better way.
+                if oif == ifindex || self.fib.has_turned() {
+                    return Way::Whole;
+                }
                 let Some(out) = self.devices.get(oif) else { return Way::Whole };
                 if !out.sends_plainly() || frame.len > hop.longest(out.mtu) + ETH_HLEN {
                     return Way::Whole;
@@ -112,6 +116,7 @@ impl Host {
             || packet.len > hop.longest(out.mtu) + ETH_HLEN
             || hop.mtu_locked
             || !self.paths.is_empty()
+            || self.fib.has_turned()
         {
             return None;
         }

@@ -4,6 +4,7 @@
 
 mod fib;
 mod l3mdev;
+mod turns;
 
 pub use fib::Fib;
 pub(crate) use l3mdev::{L3mdev, L3mdevs};

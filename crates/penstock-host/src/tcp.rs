@@ -2,12 +2,13 @@
 //!
 //! Follows: linux v6.12 net/ipv4/sysctl_net_ipv4.c, net/ipv4/tcp_metrics.c `tcp_init_metrics`, include/net/tcp.h `tcp_rto_min`.
 //! What `tcp_ca_dst_init` and `tcp_ca_openreq_child` (net/ipv4/tcp_cong.c) take from a route stands above what a program has set before the connection is opened.
-//! Differs: of a route's metrics `rtt`, `rttvar` and `ssthresh` are kept and shown, and nothing follows (6.12 does not follow `ssthresh` either,
-//! for `tcp_no_ssthresh_metrics_save`).
+//! Differs: none known of 6.12; a host of 2.6.35 keeps nothing of a connection for the next one (Linux kept it in its cache of routes), and nothing
+//! follows from a route's `rtt`, `rttvar` and `ssthresh`.
 
 use crate::Host;
 use crate::route::Key;
 use penstock_model::Span;
+use penstock_model::tcp_metrics::{Metric, RouteMetrics};
 use std::net::Ipv4Addr;
 
 /// `net.ipv4.tcp_*` and `net.core.txrehash` as far as connections follow them. `None`: as the kernel has it.
@@ -88,10 +89,15 @@ pub struct TcpRoute {
     pub congctl: Option<&'static str>,
     /// `features ecn`: ECN is asked for and agreed to.
     pub ecn: bool,
+    /// What a row of `ip tcp_metrics` begins with.
+    pub kept: RouteMetrics,
 }
 
 // `RTAX_*`.
 const WINDOW: u8 = 3;
+const RTT: u8 = 4;
+const RTTVAR: u8 = 5;
+const SSTHRESH: u8 = 6;
 const CWND: u8 = 7;
 const ADVMSS: u8 = 8;
 const REORDERING: u8 = 9;
@@ -192,6 +198,15 @@ impl TcpRoute {
         let mut t = TcpRoute::default();
         for &(metric, value, locked) in metrics {
             let value_if = Some(value).filter(|&v| v > 0);
+            let mut keep = |metric| t.kept.set(metric, value, locked);
+            match metric {
+                RTT => keep(Metric::Rtt),
+                RTTVAR => keep(Metric::Rttvar),
+                SSTHRESH => keep(Metric::Ssthresh),
+                CWND => keep(Metric::Cwnd),
+                REORDERING => keep(Metric::Reordering),
+                _ => {}
+            }
             match metric {
                 WINDOW => t.window = value_if,
                 CWND if locked => t.cwnd = value_if,

@@ -160,7 +160,6 @@ const TRIED: [(&str, &[&str]); 3] = [
         &[
             "ip rule add fwmark 1 lookup 100",
             "ip route add 192.0.2.0/24 nexthop via 10.0.0.2 nexthop via 10.0.1.2",
-            "ip route add 192.0.2.0/24 via 10.0.0.2 rtt 100ms",
             "ip route add 192.0.2.0/24 encap mpls 100 via 10.0.0.2",
             "ip -6 route add 2001:db8::/64 encap seg6 mode encap segs 2001:db8::1 dev eth0",
         ],

@@ -174,7 +174,6 @@ fn routes_bound_windows_and_segments() {
         // The peer offers two segments, or eight thousand bytes, at first; or the window grows to four segments.
         ("", "\"ip route replace default via 10.0.2.1 initrwnd 2\""),
         ("", "\"ip route replace default via 10.0.2.1 window 8000\""),
-        ("\"ip route replace default via 10.0.1.1 cwnd lock 4\"", ""),
     ] {
         let bounded = experiment(a, b, short);
         assert!(took(&bounded) > took(&plain) + 0.01, "{a}{b}: {} {}", took(&bounded), took(&plain));

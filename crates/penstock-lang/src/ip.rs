@@ -2,8 +2,7 @@
 //!
 //! Follows: iproute2 6.1.0 `ip/ip.c`, `ipaddress.c`, `iplink.c`, `iproute.c`, `iprule.c`, `ipneigh.c`, `ipnetns.c`, `iptunnel.c`, `ipvrf.c`; 2.6.35 for the
 //! old profile's listings.
-//! Differs: the objects address, link, route, rule, neigh, netns, tunnel, tuntap, vrf; of `tcp_metrics` there are never any, and the others are refused by
-//! name; no colours; the texts of usage are our own, except for their first lines.
+//! Differs: the objects address, link, route, rule, neigh, netns, tcp_metrics, tunnel, tuntap, vrf; the others are refused by name; no colours; the texts of usage are our own, except for their first lines.
 
 mod addr;
 mod bridge;
@@ -14,6 +13,7 @@ mod route;
 mod rt_names;
 mod rule;
 mod show;
+mod tcpmetrics;
 mod tunnel;
 mod tuntap;
 mod usage;
@@ -34,6 +34,7 @@ pub use show::{
     RuleView, VlanView, fdbs, links, neighbours, netns, netns_ids, ports, routes, rules, tunnels, vlans,
     vrfs,
 };
+pub use tcpmetrics::{TcpMetricsRequest, TcpMetricsVerb, tcp_metrics};
 pub use tunnel::{TunnelRequest, TunnelSet, TunnelVerb, TunnelView, TunnelWords};
 pub use tuntap::{TunRequest, TunSet, tuntaps};
 pub use vxlan::{Df, Ttl, VxlanSet};
@@ -201,6 +202,8 @@ pub enum Command {
     Token(TokenSet),
     /// `ip token list`, of one device or of all.
     TokenShow(Option<String>, Form),
+    /// `ip tcp_metrics`.
+    TcpMetrics(Box<TcpMetricsRequest>, Form),
     /// `ip vrf show [NAME]`.
     VrfShow(Option<String>, Form),
     /// `ip vrf exec NAME PROGRAM …`: the name, and which word is the program's name.
@@ -370,7 +373,7 @@ pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
     } else if is("netns") {
         w.netns(all, form)
     } else if is("tcpmetrics") || is("tcp_metrics") {
-        w.tcp_metrics()
+        w.tcp_metrics(form)
     } else if is("vrf") && kernel != Kernel::V2_6_35 {
         w.vrf(form)
     } else if is("help") {
@@ -411,22 +414,6 @@ pub const ELSEWHERE: [(&str, &str); 18] = [
 ];
 
 impl Words<'_> {
-    /// `ip tcp_metrics`: nothing of a connection is kept for the next one, so there are none.
-    fn tcp_metrics(&mut self) -> Parsed<Command> {
-        let Some(verb) = self.next() else { return Ok(Command::Say(String::new())) };
-        let is = |full: &str| matches(&verb, full);
-        if is("show") || is("list") || is("lst") || is("flush") {
-            Ok(Command::Say(String::new()))
-        } else if is("delete") {
-            match self.peek() {
-                Some(_) => self.fail(2, "RTNETLINK answers: No such process", ""),
-                None => self.fail(1, "Command line is not complete. Try option \"help\"", "an address"),
-            }
-        } else {
-            let said = format!("Command \"{verb}\" is unknown, try \"ip tcp_metrics help\".");
-            self.fail(255, said, "show, flush or delete")
-        }
-    }
     fn link(&mut self, form: Form) -> Parsed<Command> {
         let filter = LinkFilter::default();
         let Some(verb) = self.next() else { return Ok(Command::Show(filter, form)) };

@@ -17,6 +17,7 @@ pub mod rate;
 pub mod rng;
 pub mod rtnetlink;
 pub mod size;
+pub mod tcp_metrics;
 pub mod time;
 pub mod traffic;
 
@@ -29,4 +30,5 @@ pub use rate::Rate;
 pub use rng::Rng;
 pub use rtnetlink::Stats;
 pub use size::Size;
+pub use tcp_metrics::{TcpMetrics, TcpMetricsTable};
 pub use time::{EPOCH, Span, Time};

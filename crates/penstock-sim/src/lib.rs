@@ -57,7 +57,11 @@ mod world;
 #[cfg(test)]
 mod local_drops;
 #[cfg(test)]
+mod redirects;
+#[cfg(test)]
 mod scenarios;
+#[cfg(test)]
+mod tcp_metrics;
 #[cfg(test)]
 mod tests;
 

@@ -84,16 +84,14 @@ impl Program for Sender {
     }
 }
 
-fn millis(v: &Value) -> Span {
+pub(crate) fn millis(v: &Value) -> Span {
     Span::from_us((v.as_f64().unwrap_or(0.0) * 1e3).round() as i64)
 }
 
-/// Runs a scenario: sender, router and receiver as the recorder has them. Answers both sides' segments as the sender's device sees them.
-fn run(s: &Value, isn: u32) -> [Side; 2] {
-    let mut w = World::new(1);
+/// Sender, router and receiver as the recorders have them; what the receiver sends comes `delay` later.
+pub(crate) fn line(w: &mut World, delay: Span) -> [HostId; 3] {
     let hosts = ["a", "r", "b"].map(|name| w.add_host(name, Kernel::V6_12));
     let [a, r, b] = hosts;
-    let delay = millis(&s["delay_ms"]);
     let back = End { delay: Some(delay), ..End::new(b, "vb") };
     w.add_link(LinkSpec::new(End::new(a, "va"), End::new(r, "ra"), None, Span::ZERO)).unwrap();
     w.add_link(LinkSpec::new(End::new(r, "rb"), back, None, Span::ZERO)).unwrap();
@@ -116,15 +114,23 @@ fn run(s: &Value, isn: u32) -> [Side; 2] {
         (r, "rb", "10.0.2.2", b, "vb"),
         (b, "vb", "10.0.2.254", r, "rb"),
     ] {
-        let mac = mac(&w, peer, card);
-        exec(&mut w, host, &format!("ip neigh replace {address} lladdr {mac} dev {device} nud permanent"));
+        let mac = mac(w, peer, card);
+        exec(w, host, &format!("ip neigh replace {address} lladdr {mac} dev {device} nud permanent"));
     }
-    exec(&mut w, a, "ip route add default via 10.0.1.254");
-    exec(&mut w, b, "ip route add default via 10.0.2.254");
-    exec(&mut w, r, "sysctl -w net.ipv4.ip_forward=1");
+    exec(w, a, "ip route add default via 10.0.1.254");
+    exec(w, b, "ip route add default via 10.0.2.254");
+    exec(w, r, "sysctl -w net.ipv4.ip_forward=1");
     for host in hosts {
         w.host_mut(host).set_hz(100);
     }
+    hosts
+}
+
+/// Runs a scenario: sender, router and receiver as the recorder has them. Answers both sides' segments as the sender's device sees them.
+fn run(s: &Value, isn: u32) -> [Side; 2] {
+    let mut w = World::new(1);
+    let hosts = line(&mut w, millis(&s["delay_ms"]));
+    let [a, r, b] = hosts;
     for (key, value) in s["sysctl"].as_object().into_iter().flatten() {
         for host in [a, b] {
             exec(&mut w, host, &format!("sysctl -w {key}={value}"));
@@ -192,7 +198,7 @@ fn run(s: &Value, isn: u32) -> [Side; 2] {
     sides(&w)
 }
 
-fn exec(w: &mut World, host: HostId, line: &str) {
+pub(crate) fn exec(w: &mut World, host: HostId, line: &str) {
     let output = w.exec(host, line);
     assert_eq!(output.status, 0, "{line}: {}", output.stderr);
 }

@@ -3,7 +3,7 @@
 //! Follows: linux v6.12 and v2.6.35 Documentation/networking/ip-sysctl.txt, net/ipv4/tcp_ipv4.c `tcp_init_sock`.
 
 use crate::{cc, ns2};
-use penstock_model::{Kernel, Span};
+use penstock_model::{Kernel, Span, TcpMetrics};
 
 /// Whose TCP this is. Decides which algorithm is used where the stacks differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -193,6 +193,9 @@ pub struct Config {
     pub calls: Option<Calls>,
     /// When a stack that is not Linux acknowledges data: after so many segments, or so long. Default 2 and 200 ms (XP).
     pub deferred_ack: (u32, Span),
+    /// What is kept of connections before between the same addresses, and whether its slow-start threshold counts (Linux 6.12;
+    /// [`Endpoint::know`](crate::Endpoint::know)). Default none.
+    pub known: Option<(TcpMetrics, bool)>,
 }
 
 impl Config {
@@ -240,6 +243,7 @@ impl Config {
             dsack: true,
             pacing_ratios: (200, 120),
             calls: None,
+            known: None,
         }
     }
 
@@ -285,6 +289,7 @@ impl Config {
             dsack: true,
             pacing_ratios: (200, 120),
             calls: None,
+            known: None,
             ns2: ns2::Options::default(),
         }
     }

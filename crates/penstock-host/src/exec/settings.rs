@@ -163,6 +163,7 @@ impl Host {
                     self.sysctl.ip_forward = on;
                     let redirects = u8::from(!on).to_string();
                     self.sysctl.kept.insert("net.ipv4.conf.all.accept_redirects".to_owned(), redirects);
+                    self.sysctl.redirects.accept = !on;
                     for device in self.devices.iter_mut() {
                         device.forwarding = None;
                     }
@@ -250,6 +251,15 @@ impl Host {
                 {
                     self.set_rp_filter(name, numbers[0]);
                 }
+                if let Some((name, attribute)) =
+                    key.strip_prefix("net.ipv4.conf.").and_then(|k| k.rsplit_once('.'))
+                {
+                    self.set_redirects(name, attribute, numbers[0] != 0);
+                }
+                if key == "net.ipv4.route.flush" {
+                    self.paths = crate::paths::Paths::default();
+                    self.fib.forget_turns();
+                }
                 if key == "net.core.netdev_max_backlog" {
                     self.sysctl.max_backlog = numbers[0].clamp(0, 1 << 31) as u32;
                 }
@@ -259,6 +269,18 @@ impl Host {
         Ok(())
     }
 
+    /// `net.ipv4.conf.NAME.send_redirects` and the others of its family.
+    fn set_redirects(&mut self, name: &str, attribute: &str, on: bool) {
+        let all = match name {
+            "all" => Some(&mut self.sysctl.redirects),
+            "default" => Some(&mut self.sysctl.redirects_begin),
+            _ => None,
+        };
+        let of_device = self.devices.iter_mut().find(|d| d.name == name).map(|d| &mut d.redirects);
+        if let Some(setting) = all.or(of_device).and_then(|r| r.of(attribute)) {
+            *setting = on;
+        }
+    }
     /// `net.ipv4.conf.NAME.rp_filter`: 0 no, 1 strict, anything else loose.
     fn set_rp_filter(&mut self, name: &str, value: i64) {
         let value = u8::try_from(value).unwrap_or(2).min(2);

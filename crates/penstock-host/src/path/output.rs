@@ -166,6 +166,7 @@ impl Host {
     /// `ip_output`, `ip_finish_output`. One chain with what it calls: every packet that leaves comes through here.
     #[inline(always)]
     pub(crate) fn ip_output(&mut self, mut packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
+        let hop = self.redirected_hop(hop, &packet, cx.now);
         if self.netfilter.busy(Hook::Postrouting) {
             let oif = self.out_device(&hop);
             self.next_hop = hop.next;

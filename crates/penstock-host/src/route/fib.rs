@@ -66,6 +66,8 @@ pub struct Fib {
     l3mdevs: L3mdevs,
     /// Places of the cache that are taken, be it by what holds no more.
     taken: usize,
+    /// What redirects have told of, by destination.
+    pub(super) turns: BTreeMap<Ipv4Addr, super::turns::Turn>,
 }
 
 impl Default for Fib {
@@ -80,6 +82,7 @@ impl Default for Fib {
             choosy: 0,
             l3mdevs: L3mdevs::default(),
             with_realms: 0,
+            turns: BTreeMap::new(),
             cache: vec![Cached::EMPTY; CACHE.0],
             taken: 0,
             generation: 1,
@@ -238,6 +241,9 @@ impl Fib {
     pub(crate) fn invalidate(&mut self) {
         self.generation = self.generation.wrapping_add(1).max(1);
         self.plain = self.usual && self.choosy == 0 && self.l3mdevs.is_empty();
+        if self.has_turned() {
+            self.watch_turns();
+        }
     }
 
     /// Where the search for a destination in the cache begins, whose size is a power of two. It goes on from place to place up to one that is empty.

@@ -108,9 +108,10 @@ impl Host {
             Some(kind) if kind.leads() => {}
             _ => return false,
         }
-        let timeout = i64::from(self.kernel.hz()) >> ((128 - u32::from(hop.len)) >> 5);
-        let tick = timer::jiffies(self.kernel, cx.now);
-        self.six.buckets.entry(peer).or_insert_with(|| Bucket::full(tick, self.kernel)).allow(tick, timeout)
+        let hz = i64::from(self.hz);
+        let timeout = hz >> ((128 - u32::from(hop.len)) >> 5);
+        let tick = timer::ticks(self.hz, cx.now);
+        self.six.buckets.entry(peer).or_insert_with(|| Bucket::full(tick, hz)).allow(tick, timeout)
     }
 
     /// ICMPv6 for this machine: echoes are answered, neighbours are its own to hear, the rest is the sockets'.

@@ -122,8 +122,11 @@ impl Net {
         }
         cfg.initial_rwnd = cfg.initial_rwnd.or(route.initrwnd);
         cfg.window_clamp = cfg.window_clamp.or(route.window);
-        cfg.cwnd_clamp = cfg.cwnd_clamp.or(route.cwnd);
-        cfg.reordering = route.reordering.or(cfg.reordering);
+        if !cfg.stack.is_linux_6_12() {
+            // Since Linux 3.6 they count where a row of `ip tcp_metrics` has taken them up.
+            cfg.cwnd_clamp = cfg.cwnd_clamp.or(route.cwnd);
+            cfg.reordering = route.reordering.or(cfg.reordering);
+        }
         cfg.quickack |= route.quickack;
         route_control(cfg, &route);
         if let Some(advmss) = route.advmss {

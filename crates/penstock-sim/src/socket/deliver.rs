@@ -72,6 +72,11 @@ impl Net {
                         Some(_) => all_arrived(flow, &packet, ce, now),
                     }
                 }
+                if let Kind::Tcp(t) = &self.sockets[sock].kind
+                    && t.end.is_opening()
+                {
+                    self.know_metrics(sock);
+                }
                 if let Kind::Tcp(t) = &mut self.sockets[sock].kind {
                     match packet.gso() {
                         None => t.end.handle_segment(tcp, payload, ecn, now),
@@ -194,6 +199,7 @@ impl Net {
         match (icmp.ty, icmp.about()) {
             (0, _) if !six => return self.echo_answered(host, packet, ip, icmp),
             (129, _) if six => return self.echo_answered(host, packet, ip, icmp),
+            (5, Some(about)) if !six => self.redirect_heard(host, (packet.iif, ip), icmp, about),
             (3 | 11, Some(about)) if !six => self.error_heard(host, ip, icmp, about),
             (1..=4, Some(about)) if six => self.error_heard(host, ip, icmp, about),
             _ => {}
@@ -222,6 +228,36 @@ impl Net {
             }
         }
         self.pool.free(packet);
+    }
+    /// A router knows a better gateway for a packet of a socket here.
+    //= linux v6.12 net/ipv4/icmp.c icmp_redirect, icmp_err; net/ipv4/tcp_ipv4.c tcp_v4_err, do_redirect; net/ipv4/udp.c __udp4_lib_err; net/ipv4/ipip.c ipip_err
+    fn redirect_heard(&mut self, host: u32, (iif, ip): (u32, Ends), icmp: Icmp, about: &Quoted) {
+        let table = &self.machines[host as usize].sockets;
+        let sock = match about.protocol {
+            ipproto::UDP => table.udp.get(&about.sport).copied(),
+            ipproto::TCP => table.connections.get(&(about.sport, about.dst, about.dport)).copied(),
+            _ => None,
+        };
+        // Those of ICMP and of tunnels have no socket that it would have to be for.
+        let (bound, heard) = match sock {
+            Some(sock) => (self.sockets[sock].opts.bound, true),
+            None => (0, !matches!(about.protocol, ipproto::UDP | ipproto::TCP)),
+        };
+        let IpAddr::V4(by) = ip.src else { return };
+        if !heard {
+            return;
+        }
+        self.on_host(host, |h, cx| h.follow_redirect(bound, (iif, by), icmp, about, cx));
+        if about.protocol == ipproto::ICMP {
+            for n in 0..self.machines[host as usize].sockets.pings.len() {
+                let (id, app, _) = self.machines[host as usize].sockets.pings[n];
+                if id == about.sport {
+                    let (from, ty, code) = (ip.src, icmp.ty, icmp.code);
+                    let wake = Wake::EchoError { from, ty, code, seq: about.dport, info: icmp.info() };
+                    self.wakes.tell(app, wake);
+                }
+            }
+        }
     }
     /// An error about a packet of a socket here. Of a packet that was too big the machine itself has taken note (`Host::mtu_to`).
     fn error_heard(&mut self, host: u32, ip: Ends, icmp: Icmp, about: &Quoted) {

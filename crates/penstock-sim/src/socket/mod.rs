@@ -8,6 +8,7 @@
 
 mod config;
 mod deliver;
+mod metrics;
 mod tcp;
 pub(crate) mod udp;
 

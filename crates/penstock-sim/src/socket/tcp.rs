@@ -410,6 +410,11 @@ impl Net {
         let s = &mut self.sockets[sock];
         let Kind::Tcp(t) = &mut s.kind else { return };
         t.over_told = true;
+        if t.end.ended_well() {
+            self.keep_metrics(sock);
+        }
+        let s = &mut self.sockets[sock];
+        let Kind::Tcp(t) = &mut s.kind else { return };
         let error = t.end.error();
         if s.flow != NONE && s.is_source && error.is_none() {
             let flow = &mut self.meter.flows[s.flow as usize];

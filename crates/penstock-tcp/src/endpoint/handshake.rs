@@ -77,6 +77,9 @@ impl Endpoint {
         let active = self.state == State::SynSent;
         self.state = if self.tx.space.is_closed() { State::FinWait1 } else { State::Established };
         self.tx.space.open();
+        if self.tx.p.today {
+            self.init_metrics();
+        }
         self.tx.cc.opened(&self.tx.space, &self.tx.clock);
         // A SYN lost more than once: begin with a window of one (RFC 6298 section 5.7, RFC 5681 section 3.1).
         let syn_lost = if self.tx.p.today {
@@ -145,8 +148,8 @@ impl Endpoint {
                     self.tx.take_rtt_2_6_35(ticks);
                 }
             }
-        } else if !self.tx.p.today || self.tx.timers.srtt8() == 0 {
-            // RFC 6298 section 5.7: after a lost SYN the timeout begins at three seconds.
+        } else if !self.tx.p.today {
+            // RFC 6298 section 5.7: after a lost SYN the timeout begins at three seconds (6.12: `init_metrics`).
             self.tx.timers.raise_rto(self.tx.clock.hz() * 3);
         }
     }
@@ -389,6 +392,8 @@ impl Endpoint {
 
     /// Our FIN was acknowledged: the next state. False when the connection is over.
     fn our_fin_acked(&mut self) -> bool {
+        //= linux v6.12 net/ipv4/tcp_minisocks.c tcp_time_wait; net/ipv4/tcp_input.c tcp_rcv_state_process: where tcp_update_metrics is called
+        self.ended_well |= matches!(self.state, State::FinWait1 | State::Closing | State::LastAck);
         match self.state {
             State::FinWait1 => self.state = State::FinWait2,
             State::Closing => self.enter_time_wait(),

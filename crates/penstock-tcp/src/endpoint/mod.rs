@@ -8,6 +8,7 @@ mod ack;
 mod attempt;
 mod calls;
 mod handshake;
+mod metrics;
 mod output;
 mod retransmit;
 mod socket;
@@ -83,6 +84,8 @@ pub struct Endpoint {
     error: Option<Error>,
     syn_sent_us: u64,
     aside: Option<Box<Aside>>,
+    /// Our FIN was acknowledged: what was learned is to be kept.
+    ended_well: bool,
     cfg: Box<Config>,
 }
 
@@ -156,6 +159,7 @@ impl Endpoint {
             shrunk: false,
             frozen: false,
             aside: None,
+            ended_well: false,
             stack: cfg.stack,
             mss: cfg.mss,
             sport,

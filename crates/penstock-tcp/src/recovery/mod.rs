@@ -121,6 +121,10 @@ impl Recovery {
     pub fn reordering(&self) -> u32 {
         self.reordering
     }
+    /// It is what connections before have seen.
+    pub fn know_reordering(&mut self, segments: u32) {
+        self.reordering = segments;
+    }
     /// How often it was seen.
     pub fn reord_seen(&self) -> u32 {
         self.reord_seen

@@ -89,6 +89,10 @@ impl Control {
     pub fn set_ssthresh(&mut self, ssthresh: u32) {
         self.w.ssthresh = ssthresh;
     }
+    /// The window grows no further than this, segments.
+    pub fn clamp_cwnd(&mut self, most: u32) {
+        self.w.cwnd_clamp = most;
+    }
     /// The window before the reduction under way.
     pub fn prior_cwnd(&self) -> u32 {
         self.w.prior_cwnd
@@ -126,7 +130,7 @@ impl Control {
     /// The window at the start of a connection or after idleness, segments.
     //= linux v6.12 tcp_init_cwnd; v2.6.35 tcp_init_cwnd (RFC 3390)
     pub fn init_cwnd(&self, mss: u32) -> u32 {
-        match (self.initial_window, self.stack) {
+        let window = match (self.initial_window, self.stack) {
             (0, Stack::Linux(Kernel::V2_6_35)) => match mss {
                 1461.. => 2,
                 1096..=1460 => 3,
@@ -135,7 +139,8 @@ impl Control {
             (0, Stack::Linux(_) | Stack::Ns2) => 10,
             (0, Stack::WindowsXp) => 2,
             (n, _) => n,
-        }
+        };
+        window.min(self.w.cwnd_clamp)
     }
 
     // ---- The controller ----

@@ -13,7 +13,7 @@ pub(crate) struct Rtt {
     /// Smoothed RTT times 8; 0 before the first sample.
     pub srtt: u32,
     /// Mean deviation times 4.
-    mdev: u32,
+    pub mdev: u32,
     mdev_max: u32,
     /// What the timeout adds to the smoothed RTT (deviation times 4).
     pub rttvar: u32,

@@ -253,6 +253,21 @@ impl Timers {
     pub fn mdev(&self) -> u32 {
         self.rtt.mdev()
     }
+    /// The same times 4, as it is kept for connections to come (`mdev_us`).
+    pub fn mdev_kept(&self) -> u32 {
+        self.rtt.mdev
+    }
+    /// The connection is open, and connections before it had a round trip of so many eighths of a microsecond; 0: not known. Where theirs is the longer, the first timeout
+    /// follows from it, and the estimate stays. Where the handshake has measured none either, the timeout begins at three seconds.
+    //= linux v6.12 net/ipv4/tcp_metrics.c tcp_init_metrics; RFC 6298 section 5.7
+    pub fn init_metrics(&mut self, rtt8: u32, clock: &Clock) {
+        if rtt8 > self.rtt.srtt {
+            let jiffies = rtt8 / (8 * clock.jiffy_us());
+            self.rto = jiffies.saturating_add((2 * jiffies).max(self.rto_min));
+        } else if self.rtt.srtt == 0 {
+            self.rto = 3 * clock.hz();
+        }
+    }
     /// The least round trip lately, microseconds; `u32::MAX` before the first.
     #[inline]
     pub fn min_rtt(&self) -> u32 {

@@ -13,6 +13,7 @@ mod netns;
 mod route;
 mod rule;
 mod tables;
+mod tcpmetrics;
 mod tunnel;
 mod tuntap;
 mod vrf;
@@ -71,6 +72,8 @@ impl Host {
         };
         let mut out = match self.ip_command(command, now) {
             Ok(stdout) => Output::say(tables.named(stdout)),
+            // A remark.
+            Err(f) if f.exit == 0 => Output { stderr: f.stderr, ..Output::default() },
             Err(f) => Output::fail(f.stderr, f.exit, &f.help).at_word(line, f.word),
         };
         out.stderr.insert_str(0, &warning);
@@ -164,6 +167,7 @@ impl Host {
             Command::Tun(request) => self.tun_request(&request, now),
             Command::Token(set) => self.token_set(&set, now),
             Command::TokenShow(dev, form) => self.token_show(dev.as_deref(), form),
+            Command::TcpMetrics(asked, form) => self.tcp_metrics_command(&asked, form, now),
             Command::TunShow(form) => Ok(self.tun_show(form)),
             Command::VrfShow(name, form) => self.vrf_show(name.as_deref(), form),
             Command::VrfPids(name) => self.table_of_vrf(&name, "Invalid VRF name").map(|_| String::new()),

@@ -117,13 +117,13 @@ impl Host {
 
     /// Notes the words of a route from which nothing follows.
     fn note_unfollowed(&mut self, spec: &RouteSpec) {
-        // Kept in eighths and quarters of milliseconds.
-        let metrics =
-            spec.metrics.iter().filter_map(|&(metric, value, _)| match METRICS.get(usize::from(metric)) {
-                Some(&"rtt") if value > 0 => Some(format!("rtt {}ms", value / 8)),
-                Some(&"rttvar") if value > 0 => Some(format!("rttvar {}ms", value / 4)),
-                _ => None,
-            });
+        // Kept in eighths and quarters of milliseconds. Since Linux 3.6 a row of `ip tcp_metrics` takes them up.
+        let old = spec.metrics.iter().filter(|_| self.kernel == Kernel::V2_6_35);
+        let metrics = old.filter_map(|&(metric, value, _)| match METRICS.get(usize::from(metric)) {
+            Some(&"rtt") if value > 0 => Some(format!("rtt {}ms", value / 8)),
+            Some(&"rttvar") if value > 0 => Some(format!("rttvar {}ms", value / 4)),
+            _ => None,
+        });
         let all = spec.others.iter().cloned().chain(metrics);
         self.unfollowed.extend(
             all.map(|words| format!("ip route … {words}: not simulated; the route is as without it")),
@@ -661,7 +661,11 @@ impl Host {
         }
         let local = hop.kind == Some(RouteKind::Local);
         let old = self.kernel == Kernel::V2_6_35;
+        let turned = self.fib.turned_for(&hop, dst, now);
+        let found = hop;
+        hop = if turned.is_some() { self.fib.turned(hop, dst, now) } else { hop };
         let cache = match hop.kind {
+            Some(RouteKind::Unicast) if turned.is_some() => vec!["redirected"],
             Some(RouteKind::Local) => vec!["local"],
             Some(RouteKind::Broadcast) if old => vec!["local"],
             Some(RouteKind::Broadcast) => vec!["local", "brd"],
@@ -669,14 +673,14 @@ impl Host {
         };
         let source = match from {
             Some(_) => None,
-            None => Some(IpAddr::V4(self.source_for(&hop, dst))),
+            None => Some(IpAddr::V4(self.source_for(&found, dst))),
         };
         let view = RouteView {
             kind: hop.kind.map_or(1, RouteKind::number),
             dst: Net { addr: IpAddr::V4(dst), len: 32 },
             from: from.map(IpAddr::V4),
             tos: q.tos,
-            via: (hop.next != dst).then_some(IpAddr::V4(hop.next)),
+            via: (hop.next != dst || turned.is_some()).then_some(IpAddr::V4(hop.next)),
             dev: self.dev_name(self.out_device(&hop)),
             table: if old || hop.table == LOCAL { 0 } else { hop.table },
             protocol: 0,
@@ -684,8 +688,8 @@ impl Host {
             src: source,
             metric: None,
             flags: Vec::new(),
-            expires: None,
-            realms: self.fib.realms(&hop, None),
+            expires: turned.map(|left| left.as_ns().div_euclid(1_000_000_000)),
+            realms: self.fib.realms(&found, None),
             metrics: self.fib.search_route(&key).ok().flatten().map_or_else(Vec::new, |r| r.metrics.clone()),
             nexthops: Vec::new(),
             pref: None,

@@ -20,7 +20,7 @@ pub(super) enum Follows {
 pub(super) type Key = (&'static str, &'static str, Follows);
 
 const NO_RANDOM_LOAD: &str = "no host here runs out of memory";
-const NO_REDIRECTS: &str = "no router here sends redirects";
+const NO_REDIRECTS6: &str = "no router here sends redirects of IPv6";
 const NO_OPTIONS: &str = "no packet here has IP options";
 
 /// The keys there are besides those of devices and of connection tracking.
@@ -57,7 +57,7 @@ pub(super) const KEYS: &[Key] = &[
         "1",
         Not("a ping that is bound to no device hears the answers in every VRF"),
     ),
-    ("net.ipv4.route.flush", "0", Moot("what is known of routes is always that of now")),
+    ("net.ipv4.route.flush", "0", As),
     ("net.ipv4.tcp_adv_win_scale", "1", Moot("obsolete since Linux 6.6")),
     ("net.ipv4.tcp_allowed_congestion_control", "", As),
     ("net.ipv4.tcp_available_congestion_control", "", As),
@@ -79,7 +79,7 @@ pub(super) const KEYS: &[Key] = &[
     ("net.ipv4.tcp_min_tso_segs", "2", As),
     ("net.ipv4.tcp_moderate_rcvbuf", "1", As),
     ("net.ipv4.tcp_mtu_probing", "0", Not("no connection probes for the MTU of its path")),
-    ("net.ipv4.tcp_no_metrics_save", "0", Moot("nothing of a connection is kept for the next one")),
+    ("net.ipv4.tcp_no_metrics_save", "0", As),
     ("net.ipv4.tcp_notsent_lowat", "4294967295", As),
     ("net.ipv4.tcp_pacing_ca_ratio", "120", As),
     ("net.ipv4.tcp_pacing_ss_ratio", "200", As),
@@ -111,7 +111,7 @@ pub(super) const KEYS: &[Key] = &[
 /// The keys below `net.ipv4.conf.NAME`.
 pub(super) const CONF: &[Key] = &[
     ("accept_local", "0", Not("packets from one's own addresses are dropped")),
-    ("accept_redirects", "1", Moot(NO_REDIRECTS)),
+    ("accept_redirects", "1", As),
     ("accept_source_route", "1", Moot(NO_OPTIONS)),
     ("arp_accept", "0", Not("ARP makes no entry for whom nobody asked")),
     ("arp_announce", "0", As),
@@ -124,15 +124,15 @@ pub(super) const CONF: &[Key] = &[
     ("proxy_arp", "0", Not("ARP answers for the host's own addresses alone")),
     ("route_localnet", "0", Not("packets to 127.0.0.0/8 do not leave the host")),
     ("rp_filter", "0", As),
-    ("secure_redirects", "1", Moot(NO_REDIRECTS)),
-    ("send_redirects", "1", Moot(NO_REDIRECTS)),
-    ("shared_media", "1", Moot(NO_REDIRECTS)),
+    ("secure_redirects", "1", As),
+    ("send_redirects", "1", As),
+    ("shared_media", "1", As),
 ];
 
 /// The keys below `net.ipv6.conf.NAME`.
 pub(super) const CONF6: &[Key] = &[
     ("accept_ra", "1", As),
-    ("accept_redirects", "1", Moot(NO_REDIRECTS)),
+    ("accept_redirects", "1", Moot(NO_REDIRECTS6)),
     ("addr_gen_mode", "1", As),
     ("autoconf", "1", As),
     ("dad_transmits", "1", Moot("addresses are usable at once")),

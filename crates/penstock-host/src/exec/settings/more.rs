@@ -12,14 +12,12 @@ const FRAMES: &str = "cards are served frame by frame, as soon as a frame is the
 const MEMORY: &str = "no host here runs out of memory";
 const LOG: &str = "it is about what the log or watching programs are told";
 const PROCESSOR: &str = "a host here has one processor";
-const REDIRECTS: &str = "no router here sends redirects";
 const CACHE: &str = "what is known of routes and sockets is found anew for each packet";
 const SYN: &str = "servers here accept at once";
 const FASTOPEN: &str = "no program here asks for TCP Fast Open";
 const KEEPALIVE: &str = "no program here asks for keepalives";
 const PROBES: &str = "it is about probes for the MTU of a path, and there are none";
 const OFF: &str = "it is about what net.ipv4.tcp_plb_enabled turns on";
-const METRICS: &str = "nothing of a connection is kept for the next one";
 const URGENT: &str = "no program here sends urgent data";
 const SOCKETS: &str = "programs here get the addresses and ports they ask for";
 const MULTICAST: &str = "no host here joins groups";
@@ -100,9 +98,9 @@ pub(super) const MORE: &[Key] = &[
     ("net.ipv4.route.min_adv_mss", "256", Not(AS_FIRST)),
     ("net.ipv4.route.min_pmtu", "552", Not(AS_FIRST)),
     ("net.ipv4.route.mtu_expires", "600", Not(AS_FIRST)),
-    ("net.ipv4.route.redirect_load", "2", Moot(REDIRECTS)),
-    ("net.ipv4.route.redirect_number", "9", Moot(REDIRECTS)),
-    ("net.ipv4.route.redirect_silence", "2048", Moot(REDIRECTS)),
+    ("net.ipv4.route.redirect_load", "2", As),
+    ("net.ipv4.route.redirect_number", "9", As),
+    ("net.ipv4.route.redirect_silence", "2048", As),
     ("net.ipv4.tcp_abort_on_overflow", "0", Moot(SYN)),
     ("net.ipv4.tcp_app_win", "31", Not(AS_FIRST)),
     ("net.ipv4.tcp_autocorking", "1", As),
@@ -127,7 +125,7 @@ pub(super) const MORE: &[Key] = &[
     ("net.ipv4.tcp_min_rtt_wlen", "300", Not(AS_FIRST)),
     ("net.ipv4.tcp_min_snd_mss", "48", Not(AS_FIRST)),
     ("net.ipv4.tcp_mtu_probe_floor", "48", Moot(PROBES)),
-    ("net.ipv4.tcp_no_ssthresh_metrics_save", "1", Moot(METRICS)),
+    ("net.ipv4.tcp_no_ssthresh_metrics_save", "1", As),
     ("net.ipv4.tcp_orphan_retries", "0", Not(AS_FIRST)),
     ("net.ipv4.tcp_pingpong_thresh", "1", Not(AS_FIRST)),
     ("net.ipv4.tcp_plb_cong_thresh", "128", Moot(OFF)),

@@ -575,6 +575,13 @@ impl Program for Ping {
                     self.finish(cx);
                 }
             }
+            // The raw socket hears of it; it is no error (`parse_reply`).
+            Wake::EchoError { from, ty: 5, code, seq, info } if from.is_ipv4() => {
+                if !self.quiet && !self.pace.flood {
+                    self.print_timestamp(cx);
+                    cx.print(&format!("From {from}: icmp_seq={seq} {}\n", words::redirect4(code, info)));
+                }
+            }
             Wake::EchoError { from, ty, code, seq, info } => {
                 self.errors += 1;
                 let four = from.is_ipv4();

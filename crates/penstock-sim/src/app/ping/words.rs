@@ -154,6 +154,18 @@ pub(super) fn error4(ty: u8, code: u8, info: u32) -> String {
     }
 }
 
+/// A redirect of ICMP in ping's words (`pr_icmph`).
+pub(super) fn redirect4(code: u8, gateway: u32) -> String {
+    let what = match code {
+        0 => "Redirect Network".to_owned(),
+        1 => "Redirect Host".to_owned(),
+        2 => "Redirect Type of Service and Network".to_owned(),
+        3 => "Redirect Type of Service and Host".to_owned(),
+        _ => format!("Redirect, Bad Code: {code}"),
+    };
+    format!("{what}(New nexthop: {})", std::net::Ipv4Addr::from(gateway))
+}
+
 /// An error of ICMPv6 in ping's words (iputils `ping6_common.c` `print_icmp`).
 pub(super) fn error6(ty: u8, code: u8, info: u32) -> String {
     let unreachable = match code {

@@ -208,6 +208,10 @@ pub(crate) struct Settings {
     /// What `conf.all` and `conf.default` say of redirects.
     pub(crate) redirects: redirect::Redirects,
     pub(crate) redirects_begin: redirect::Redirects,
+    /// `route.redirect_number`, `_load` and `_silence`, where they are set; ticks.
+    pub(crate) redirect_limits: [Option<i64>; 3],
+    /// Some `src_valid_mark` was set.
+    pub(crate) has_valid_marks: bool,
     /// `net.core.netdev_max_backlog`, packets.
     pub(crate) max_backlog: u32,
     pub(crate) icmp_echo_ignore_all: bool,
@@ -244,6 +248,8 @@ impl Default for Settings {
             rp_filter_begins: 0,
             redirects: redirect::Redirects::ON,
             redirects_begin: redirect::Redirects::ON,
+            redirect_limits: [None; 3],
+            has_valid_marks: false,
             max_backlog: 1000,
             icmp_echo_ignore_all: false,
             congestion_control: "cubic".to_owned(),

@@ -275,7 +275,7 @@ impl Host {
             return true;
         }
         let ports = Ports::of(packet).turned();
-        let mark = if self.conf_max(iif, "src_valid_mark") > 0 { packet.mark } else { 0 };
+        let mark = if self.is_valid_mark(iif) { packet.mark } else { 0 };
         let back = Key { src: h.dst, tos: h.tos & 0x1c, mark, iif: hop.oif, l3mdev, ports, ..Key::to(h.src) };
         match self.fib.search_route(&back) {
             Ok(Some(back)) if back.kind == RouteKind::Unicast => {

@@ -68,11 +68,8 @@ impl Host {
             return;
         }
         let hz = i64::from(self.hz);
-        let set = |name: &str, begins: i64| {
-            let kept = self.sysctl.kept.get(&format!("net.ipv4.route.redirect_{name}"));
-            kept.and_then(|v| v.parse().ok()).unwrap_or(begins)
-        };
-        let limits = (set("number", 9), set("load", hz / 50), set("silence", hz / 50 << 10));
+        let [number, load, silence] = self.sysctl.redirect_limits;
+        let limits = (number.unwrap_or(9), load.unwrap_or(hz / 50), silence.unwrap_or((hz / 50) << 10));
         let (tick, kernel) = (timer::ticks(self.hz, cx.now), self.kernel);
         // 2.6.35 counts for each route of its cache.
         let bucket = match kernel {
@@ -89,7 +86,7 @@ impl Host {
     /// Whether the way back to a packet's sender has no gateway between.
     //= linux v6.12 net/ipv4/fib_frontend.c __fib_validate_source
     fn sends_directly(&self, port: u32, packet: &Skb, h: Ipv4) -> bool {
-        let mark = if self.conf_max(port, "src_valid_mark") > 0 { packet.mark } else { 0 };
+        let mark = if self.is_valid_mark(port) { packet.mark } else { 0 };
         let l3mdev = self.vrf_of(port);
         let back = Key { src: h.dst, tos: h.tos & 0x1c, mark, l3mdev, ..Key::to(h.src) };
         let direct = |key: &Key| match self.fib.search_route(key) {

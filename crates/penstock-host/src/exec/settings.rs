@@ -73,6 +73,11 @@ impl Host {
         };
         of("all").max(of(&self.devices[ifindex].name))
     }
+    /// Whether the mark of a packet counts when the way back to its source is looked for (`src_valid_mark`).
+    #[inline]
+    pub(crate) fn is_valid_mark(&self, ifindex: u32) -> bool {
+        self.sysctl.has_valid_marks && self.conf_max(ifindex, "src_valid_mark") > 0
+    }
     /// A setting's value as `/proc/sys` shows it; `None` for a key there is not.
     ///
     /// Whoever makes the connections reads those of TCP by [`Host::tcp_settings`].
@@ -255,6 +260,12 @@ impl Host {
                     key.strip_prefix("net.ipv4.conf.").and_then(|k| k.rsplit_once('.'))
                 {
                     self.set_redirects(name, attribute, numbers[0] != 0);
+                }
+                self.sysctl.has_valid_marks |= key.ends_with(".src_valid_mark");
+                let limits = ["number", "load", "silence"];
+                let limit = key.strip_prefix("net.ipv4.route.redirect_");
+                if let Some(n) = limits.iter().position(|l| limit == Some(l)) {
+                    self.sysctl.redirect_limits[n] = Some(numbers[0]);
                 }
                 if key == "net.ipv4.route.flush" {
                     self.paths = crate::paths::Paths::default();

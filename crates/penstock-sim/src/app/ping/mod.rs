@@ -266,6 +266,12 @@ impl Ping {
         let anycast = matches!(self.addr, IpAddr::V6(to) if to.octets()[8..] == [0; 8]);
         from != self.addr && !anycast && !self.addr.is_multicast() && self.kernel != Kernel::V2_6_35
     }
+    fn redirected(&self, from: IpAddr, seq: u16, what: &str, cx: &mut Cx<'_>) {
+        if !self.quiet && !self.pace.flood {
+            self.print_timestamp(cx);
+            cx.print(&format!("From {from}: icmp_seq={seq} {what}\n"));
+        }
+    }
     fn print_timestamp(&self, cx: &mut Cx<'_>) {
         if self.times {
             // A run begins in 1970, as iperf3's times say.
@@ -577,10 +583,7 @@ impl Program for Ping {
             }
             // The raw socket hears of it; it is no error (`parse_reply`).
             Wake::EchoError { from, ty: 5, code, seq, info } if from.is_ipv4() => {
-                if !self.quiet && !self.pace.flood {
-                    self.print_timestamp(cx);
-                    cx.print(&format!("From {from}: icmp_seq={seq} {}\n", words::redirect4(code, info)));
-                }
+                self.redirected(from, seq, &words::redirect4(code, info), cx);
             }
             Wake::EchoError { from, ty, code, seq, info } => {
                 self.errors += 1;

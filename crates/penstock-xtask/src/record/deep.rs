@@ -1,5 +1,5 @@
-//! Deep trees: three and four levels in which every kind may stand in every other, with filters of every classifier, chains and actions, and
-//! with commands amid the traffic of every sort.
+//! Deep trees: three and four levels in which every kind may stand in every other, with filters of every classifier,
+//! chains and actions, and with commands amid the traffic of every sort.
 
 use super::aqm::{choke_words, codel_words, fq_codel_words, pie_words, red_words, sfb_words};
 use super::classify::{fw_line, u32_line};

@@ -187,6 +187,9 @@ impl Machine {
     /// The program has ended; the interpreter notices.
     pub fn program_ends(&mut self) {
         self.makes();
+        if self.ground.link_ticks {
+            self.ticks.ask(self.now - SEEN_LATE_NS);
+        }
         (0..WAIT_READS).for_each(|_| self.step(READ_NS));
     }
     /// What a dump of filters needs besides the tree.

@@ -29,6 +29,9 @@ pub struct Ground {
     pub first_alone: u32,
     /// `tc -j class show` prints JSON.
     pub class_json: bool,
+    /// A program that asks for a device by its name (`RTM_GETLINK`), as tc and ip do, is followed by two ticks and not by one. Seen in 7.2 by the
+    /// events that `/proc/timer_list` counts; which of the kernel's timers it is was not found.
+    pub link_ticks: bool,
 }
 
 /// Debian's Linux 6.12 with iproute2 6.1.0.
@@ -45,6 +48,7 @@ static V6_12: Ground = Ground {
     next_library: 4,
     first_alone: 0,
     class_json: false,
+    link_ticks: false,
 };
 
 /// Debian's Linux 7.2 with iproute2 7.3.0.
@@ -61,6 +65,7 @@ static V7_2: Ground = Ground {
     next_library: 5,
     first_alone: 1,
     class_json: true,
+    link_ticks: true,
 };
 
 impl Ground {

@@ -16,12 +16,18 @@ pub struct Ticks {
     pub tick: i64,
     /// Whether it is set for the next timer of the wheel instead of the next tick.
     stopped: bool,
+    /// A tick that comes although nothing else asks for it.
+    asked: i64,
 }
 
 impl Ticks {
     /// While a program runs.
     pub fn new(now: i64) -> Ticks {
-        Ticks { tick: behind(now), stopped: false }
+        Ticks { tick: behind(now), stopped: false, asked: i64::MIN }
+    }
+    /// A timer of one jiffy is set, which goes off on the second tick from now.
+    pub fn ask(&mut self, now: i64) {
+        self.asked = behind(now) + TICK_NS;
     }
     /// `tick_nohz_handler`, if the timer has expired: the moment of the tick.
     pub fn expire(&mut self, now: i64) -> Option<i64> {
@@ -35,7 +41,7 @@ impl Ticks {
     /// A task runs: `tick_nohz_idle_exit`.
     pub fn run(&mut self, now: i64) {
         if self.stopped {
-            *self = Ticks::new(now);
+            *self = Ticks { asked: self.asked, ..Ticks::new(now) };
         }
     }
     /// The end of an interrupt that found the machine idle, and `ticked` or not. `queued`: whether a timer of a queue goes off on a tick.
@@ -47,10 +53,12 @@ impl Ticks {
             return;
         }
         let last = behind(now) - TICK_NS;
-        let next = (1..).map(|n| last + n * TICK_NS).find(|&tick| own_timer(tick) || queued(tick));
+        let next = (1..)
+            .map(|n| last + n * TICK_NS)
+            .find(|&tick| own_timer(tick) || tick == self.asked || queued(tick));
         let next = next.unwrap_or(i64::MAX);
         if self.stopped || next - last > TICK_NS {
-            *self = Ticks { tick: next, stopped: true };
+            *self = Ticks { tick: next, stopped: true, asked: self.asked };
         }
     }
 }
@@ -102,8 +110,22 @@ mod tests {
         let mut ticks = Ticks::new(1061 * MS);
         let ticked = ticks.expire(1070 * MS + 1);
         ticks.idle(1070 * MS + 1, ticked, &|_| false);
-        assert_eq!(ticks, Ticks { tick: 1100 * MS, stopped: true });
+        assert_eq!(ticks, Ticks { tick: 1100 * MS, stopped: true, ..ticks });
         ticks.run(1082 * MS);
-        assert_eq!(ticks, Ticks { tick: 1090 * MS, stopped: false });
+        assert_eq!(ticks, Ticks { tick: 1090 * MS, stopped: false, ..ticks });
+    }
+
+    #[test]
+    fn a_second_tick_comes_where_it_is_asked_for() {
+        let mut ticks = Ticks::new(1131 * MS);
+        ticks.ask(1131 * MS);
+        let mut seen = Vec::new();
+        while ticks.tick < 1210 * MS {
+            let now = ticks.tick + 1;
+            let ticked = ticks.expire(now);
+            seen.extend(ticked.map(|t| t / MS));
+            ticks.idle(now, ticked, &|_| false);
+        }
+        assert_eq!(seen, [1140, 1150]);
     }
 }

@@ -188,10 +188,18 @@ impl Node {
         let answer = self.enqueue(packet, cx);
         (answer, cx.drops.cut().since(cut).told)
     }
+    #[cold]
+    fn scribble(&self, packet: &mut Skb, now: Time) {
+        let hashes = self.qdisc.scribbles().over(packet.rare().sfb, packet, now);
+        packet.rare_mut().sfb = hashes;
+    }
     /// Takes a packet whose length has been through the size table: `Qdisc_ops.enqueue`.
     #[inline]
     pub(crate) fn enqueue_again(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         packet.tc.class = self.parent;
+        if packet.is_noted() && packet.rare().sfb != [0; 2] {
+            self.scribble(&mut packet, cx.now);
+        }
         self.look(cx.now);
         let (before, cut) = (cx.drops.len(), cx.drops.cut());
         let len = packet.pkt_len;

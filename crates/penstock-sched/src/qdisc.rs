@@ -146,6 +146,45 @@ impl From<Time> for Due {
     }
 }
 
+/// What a qdisc writes into the room that all qdiscs share in a packet (`qdisc_skb_cb`, `data`) as it takes one: `sfb` has its hashes there, and
+/// takes whatever it finds for them when the packet leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scribble {
+    /// Nothing.
+    Nothing,
+    /// The time in units of 1024 ns, 32 bits (`codel_set_enqueue_time`).
+    Codel,
+    /// The same, and the memory that the packet takes, since 7.2 none of one that belongs to a socket (`fq_codel_enqueue`).
+    CodelAndMemory {
+        /// 7.2 or later.
+        since_7: bool,
+    },
+    /// The time in ns, 64 bits (`cobalt_set_enqueue_time`, `fq_enqueue`, `dualpi2_skb_cb`).
+    Nanoseconds,
+    /// The time in ticks of 64 ns, 64 bits (`pie_set_enqueue_time`).
+    Ticks,
+    /// A byte of 0 (`choke_enqueue`).
+    Byte,
+}
+
+impl Scribble {
+    /// What `sfb` finds then in place of its two hashes.
+    pub(crate) fn over(self, hashes: [u32; 2], skb: &Skb, now: Time) -> [u32; 2] {
+        let ns = now.as_ns() as u64;
+        let wide = |value: u64| [value as u32, (value >> 32) as u32];
+        match self {
+            Scribble::Nothing => hashes,
+            Scribble::Codel => [(ns >> 10) as u32, hashes[1]],
+            Scribble::CodelAndMemory { since_7 } => {
+                [(ns >> 10) as u32, crate::sch::fq_codel::memory_of(skb, since_7)]
+            }
+            Scribble::Nanoseconds => wide(ns),
+            Scribble::Ticks => wide(ns >> 6),
+            Scribble::Byte => [hashes[0] & !0xff, hashes[1]],
+        }
+    }
+}
+
 /// A queueing discipline.
 pub trait Qdisc: Send {
     /// Takes a packet.
@@ -242,6 +281,10 @@ pub trait Qdisc: Send {
     /// The same for the whole life of the qdisc.
     fn displaces_untold(&self) -> bool {
         false
+    }
+    /// What it writes over the hashes that an `sfb` above has noted in a packet it takes.
+    fn scribbles(&self) -> Scribble {
+        Scribble::Nothing
     }
     /// Sets parameters from `options` (`None`: none given). Nothing is changed when it fails.
     ///
@@ -471,6 +514,10 @@ pub trait Classful {
     fn shared_block(&self, classid: Handle) -> Option<SharedBlock> {
         let _ = classid;
         None
+    }
+    /// Whether the qdisc itself is one of its classes, whose filters are found where classes are walked over (`hfsc_walk`).
+    fn root_is_class(&self) -> bool {
+        false
     }
     /// `bind_tcf`: a filter (on `parent`) points at this class from now on. Answers the class in this kind's own
     /// numbering, which `classify` gives back with each hit; 0 where there is no such class.

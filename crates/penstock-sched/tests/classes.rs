@@ -43,6 +43,25 @@ fn hfsc() {
     );
 }
 
+/// `tc_bind_tclass` walks over classes, of which hfsc's qdisc is one and htb's is none: a deletion that is refused has the qdisc's filters let go of the
+/// class all the same.
+#[test]
+fn filters_let_go_of_a_class_that_stays() {
+    for kernel in [Kernel::V6_12, Kernel::V7_2] {
+        let mut d = eth(kernel);
+        d.gives("qdisc add dev d root handle 1: hfsc", "");
+        d.gives("class add dev d parent 1: classid 1:1 hfsc ls rate 1mbit", "");
+        d.gives("filter add dev d parent 1: protocol all prio 1 matchall classid 1:1", "");
+        d.gives("class del dev d classid 1:1", "Error: HFSC class in use.\n");
+        d.gives("class del dev d classid 1:1", "");
+        d.gives("qdisc replace dev d root handle 2: htb", "");
+        d.gives("class add dev d parent 2: classid 2:1 htb rate 1mbit", "");
+        d.gives("filter add dev d parent 2: protocol all prio 1 matchall classid 2:1", "");
+        d.gives("class del dev d classid 2:1", "Error: HTB class in use.\n");
+        d.gives("class del dev d classid 2:1", "Error: HTB class in use.\n");
+    }
+}
+
 #[test]
 fn drr_and_qfq() {
     let mut d = eth(Kernel::V6_12);

@@ -315,17 +315,19 @@ impl Filters {
 
     /// `tc_bind_tclass`: a class was made; filters of classes that name it point at it now.
     pub fn bind_class(&mut self, classid: Handle, classes: &mut dyn Classful) {
-        let parent = self.shared.qdisc;
-        self.targets(classid, &mut |target| target.bind(parent, classid, classes));
+        let (parent, root) = (self.shared.qdisc, classes.root_is_class());
+        self.targets(classid, root, &mut |target| target.bind(parent, classid, classes));
     }
     /// `tc_bind_tclass` with no class: filters of classes that name this one let go of it.
     pub fn unbind_class(&mut self, classid: Handle, classes: &mut dyn Classful) {
-        self.targets(classid, &mut |target| target.unbind(classes));
+        let root = classes.root_is_class();
+        self.targets(classid, root, &mut |target| target.unbind(classes));
     }
     /// The targets that name a class, of the filters of classes: the kernel walks classes here, and so never comes
-    /// to the filters of the qdisc itself.
-    fn targets(&mut self, classid: Handle, work: &mut dyn FnMut(&mut Target)) {
-        for &block in self.asked.iter().filter(|&&block| block != 0) {
+    /// to the filters of the qdisc itself, unless a class stands for it (`root`).
+    fn targets(&mut self, classid: Handle, root: bool, work: &mut dyn FnMut(&mut Target)) {
+        let own = root.then_some(0);
+        for block in own.into_iter().chain(self.asked.iter().copied().filter(|&block| block != 0)) {
             for proto in self.blocks[block as usize].protos_mut() {
                 proto.classifier.targets(&mut self.shared, &mut |target| {
                     if target.0.classid == classid {

@@ -7,7 +7,7 @@ use super::KindSpec;
 use super::red::{Counts, Fate, NUMBERS, mark, parms, random};
 use crate::aqm::red::{self, Action, Zone};
 use crate::ledger::DropReason;
-use crate::qdisc::{Cx, Device, Init, Qdisc, Xmit};
+use crate::qdisc::{Cx, Device, Init, Qdisc, Scribble, Xmit};
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Kernel, KernelError, Options, Rng, Stats, Time};
 use penstock_packet::{L3, L4, Packet, Skb};
@@ -277,6 +277,9 @@ impl Qdisc for Choke {
     }
     fn xstats(&self, _: Time) -> Option<Options> {
         Some(self.counts.xstats().with("matched", self.matched))
+    }
+    fn scribbles(&self) -> Scribble {
+        Scribble::Byte
     }
     fn kind(&self) -> &'static str {
         SPEC.id

@@ -6,7 +6,7 @@
 use super::KindSpec;
 use crate::aqm::codel;
 use crate::ledger::{DropReason, Ledger};
-use crate::qdisc::{Cx, Init, Qdisc, Xmit};
+use crate::qdisc::{Cx, Init, Qdisc, Scribble, Xmit};
 use crate::queue::Queue;
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
@@ -187,6 +187,9 @@ impl Qdisc for Codel {
     /// `codel_dequeue`: found empty it leaves the state in which it drops.
     fn watches_idle(&self) -> bool {
         true
+    }
+    fn scribbles(&self) -> Scribble {
+        Scribble::Codel
     }
     fn kind(&self) -> &'static str {
         SPEC.id

@@ -187,6 +187,8 @@ pub struct ClassChange<'a> {
 pub trait HashedKind: Send + Sized {
     /// What a class is to it.
     type Class: Send;
+    /// Whether the qdisc itself is one of its classes ([`Classful::root_is_class`]).
+    const ROOT_IS_CLASS: bool = false;
     /// Its name.
     const ID: &'static str;
     /// [`Classful::no_block`].
@@ -440,6 +442,9 @@ impl<K: HashedKind> Classful for Hashed<K> {
     }
     fn no_block(&self) -> &'static str {
         K::NO_BLOCK
+    }
+    fn root_is_class(&self) -> bool {
+        K::ROOT_IS_CLASS
     }
     fn bind(&mut self, parent: Handle, classid: Handle) -> u32 {
         let parent = if parent.minor() == 0 { None } else { self.classes.find(parent) };

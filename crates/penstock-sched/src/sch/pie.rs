@@ -9,7 +9,7 @@ use crate::aqm::ecn::set_ce;
 use crate::aqm::pie;
 use crate::jiffies;
 use crate::ledger::DropReason;
-use crate::qdisc::{Cx, Device, Init, Qdisc, Xmit};
+use crate::qdisc::{Cx, Device, Init, Qdisc, Scribble, Xmit};
 use crate::queue::Queue;
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Kernel, KernelError, Options, Stats, Time};
@@ -213,6 +213,9 @@ impl Qdisc for Pie {
     }
     fn set_device(&mut self, device: &Device, _: &mut Cx<'_>) {
         self.device = *device;
+    }
+    fn scribbles(&self) -> Scribble {
+        if self.params.dq_rate_estimator { Scribble::Nothing } else { Scribble::Ticks }
     }
     fn kind(&self) -> &'static str {
         SPEC.id

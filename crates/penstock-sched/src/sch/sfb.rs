@@ -2,8 +2,8 @@
 //!
 //! Follows: linux v6.12 `net/sched/sch_sfb.c`; Feng, Kandlur, Saha, Shin, "Blue: A New Class of Active Queue Management
 //! Algorithms", 1999.
-//! Differs: the hashes are random in the kernel and here (`super::sfq::hash`). There, kinds that write down something of their own
-//! in a packet (codel, fq_codel, netem) write over its hashes when they stand below; here they do not.
+//! Differs: the hashes are random in the kernel and here (`super::sfq::hash`). Kinds that write down something of their own in a packet (codel, cake,
+//! netem …) write over its hashes when they stand below ([`crate::qdisc::Scribble`]), and other bins are counted down when it leaves.
 
 use super::KindSpec;
 use super::one_class::OneClass;
@@ -480,6 +480,23 @@ mod tests {
         assert_eq!(q.xstats(Time::ZERO).unwrap().u32("bucketdrop"), Some(1));
         while q.dequeue(&mut bench.cx(0)).is_some() {}
         assert_eq!((q.xstats(Time::ZERO).unwrap().u32("maxqlen"), q.qlen()), (Some(0), 0));
+    }
+
+    #[test]
+    fn what_codel_writes_in_a_packet_is_taken_for_its_hashes() {
+        let mut bench = Bench::new();
+        let mut q = blunt(&mut bench);
+        let class = Handle::new(1, 1);
+        let inside = Init { parent: class, ..init() };
+        let codel = (crate::sch::codel::SPEC.build)(&inside, None, &mut bench.cx(0))
+            .unwrap_or_else(|e| panic!("{e}"));
+        q.classes_mut().unwrap().graft(class, Some(Node::new(&inside, codel)), &mut bench.cx(0)).unwrap();
+        for seq in 0..2 {
+            q.enqueue(packet(seq, 100), &mut bench.cx(0));
+        }
+        while q.dequeue(&mut bench.cx(0)).is_some() {}
+        // The time was 0: no bin is counted down.
+        assert_eq!((q.xstats(Time::ZERO).unwrap().u32("maxqlen"), q.qlen()), (Some(2), 0));
     }
 
     #[test]

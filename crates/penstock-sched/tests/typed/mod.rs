@@ -32,6 +32,7 @@ impl Bench {
         let done = match &command {
             Command::Qdisc { req, .. } => self.tree.qdisc(req, &mut cx),
             Command::Class { req, .. } => self.tree.class(req, &mut cx),
+            Command::Filter { req, .. } => self.tree.filter(req, &mut cx),
             Command::ShowQdisc(asked) => {
                 let dumps = match asked.invisible {
                     true => self.tree.dump_invisible(Time::ZERO),

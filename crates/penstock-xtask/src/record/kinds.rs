@@ -4,9 +4,9 @@ use super::DICE;
 use super::dice::Dice;
 use super::packets::{Traffic, sequence};
 use super::{
-    actions, aqm, arrive, by_grammar, cake, cbs, chance, classify, dualpi2, edits, etf, ets, fq_pie, gso,
-    hfsc, hhf, htb, matches, midway, mixed, mq, multiq, netem, paced, plug, qfq, seldom, skbprio, taprio,
-    wide, wraps,
+    actions, aqm, arrive, by_grammar, cake, cbs, chance, classify, deep, dualpi2, edits, etf, ets, fq_pie,
+    gso, hfsc, hhf, htb, matches, midway, mixed, mq, multiq, netem, paced, plug, qfq, seldom, skbprio,
+    taprio, wide, wraps,
 };
 use penstock_model::Kernel;
 use penstock_sched::sch;
@@ -52,7 +52,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("hhf", |d, _| hhf::case(d)),
     ("htb", |d, _| htb::case(d)),
     ("matches", |d, _| matches::case(d, None)),
-    ("mixed", |d, _| mixed::case(d, 110)),
+    ("mixed", |d, seed| if seed < deep::FROM { mixed::case(d, 110) } else { deep::case(d, seed) }),
     ("mq", |d, _| mq::case(d, false)),
     ("mqprio", |d, _| mq::case(d, true)),
     ("multiq", multiq::case),

@@ -13,6 +13,7 @@ mod cake;
 mod cbs;
 mod chance;
 mod classify;
+mod deep;
 mod dice;
 mod dualpi2;
 mod edits;

@@ -20,7 +20,7 @@ use super::sfq::hash::Key;
 use super::{KindSpec, memory};
 use crate::cls::{BlockId, Filters, Gone, Verdict};
 use crate::ledger::DropReason;
-use crate::qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
+use crate::qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Scribble, Xmit};
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 pub(super) use config::Config;
 use config::Tins;
@@ -615,6 +615,9 @@ impl Qdisc for Cake {
     }
     fn classes_mut(&mut self) -> Option<&mut dyn Classful> {
         Some(self)
+    }
+    fn scribbles(&self) -> Scribble {
+        Scribble::Nanoseconds
     }
     fn kind(&self) -> &'static str {
         SPEC.id

@@ -17,7 +17,7 @@ use super::{KindSpec, memory};
 use crate::aqm::ecn::set_ce;
 use crate::cls::{BlockId, Filters, Gone, Verdict};
 use crate::ledger::DropReason;
-use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
+use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Scribble, Xmit};
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, Kernel, KernelError, Options, Rng, Span, Stats, Time};
@@ -504,6 +504,9 @@ impl Qdisc for Dualpi2 {
     }
     fn classes_mut(&mut self) -> Option<&mut dyn Classful> {
         Some(self)
+    }
+    fn scribbles(&self) -> Scribble {
+        Scribble::Nanoseconds
     }
     fn kind(&self) -> &'static str {
         SPEC.id

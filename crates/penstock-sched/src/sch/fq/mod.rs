@@ -17,7 +17,7 @@ use super::sfq::hash::Key;
 use crate::aqm::ecn::set_ce;
 use crate::jiffies;
 use crate::ledger::DropReason;
-use crate::qdisc::{Cx, Due, Init, Qdisc, Xmit};
+use crate::qdisc::{Cx, Due, Init, Qdisc, Scribble, Xmit};
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use flows::{Flow, Flows};
 use penstock_model::{Kernel, KernelError, Options, Stats, Time};
@@ -647,6 +647,9 @@ impl Qdisc for Fq {
     }
     fn xstats(&self, now: Time) -> Option<Options> {
         Some(self.counters(now))
+    }
+    fn scribbles(&self) -> Scribble {
+        Scribble::Nanoseconds
     }
     fn kind(&self) -> &'static str {
         SPEC.id

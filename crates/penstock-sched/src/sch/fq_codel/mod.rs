@@ -14,7 +14,7 @@ use super::sfq::hash::Key;
 use crate::aqm::codel;
 use crate::cls::{BlockId, Filters, Gone, Verdict};
 use crate::ledger::{DropReason, Ledger};
-use crate::qdisc::{Classful, Cx, Init, Qdisc, Xmit};
+use crate::qdisc::{Classful, Cx, Init, Qdisc, Scribble, Xmit};
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
@@ -82,7 +82,7 @@ fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<
 
 /// What a packet takes of the memory: in 7.2 nothing while it counts as its socket's.
 //= linux v7.2 net/sched/sch_fq_codel.c fq_codel_enqueue, include/net/sock.h is_skb_wmem
-fn memory_of(skb: &Skb, since_7: bool) -> u32 {
+pub(crate) fn memory_of(skb: &Skb, since_7: bool) -> u32 {
     const LOOPBACK: u32 = 1;
     let role = &skb.tc.role;
     let owned = skb.iif <= LOOPBACK && !role.is_orphan() && !role.is_copy();
@@ -419,6 +419,9 @@ impl Qdisc for FqCodel {
     /// `fq_codel_dequeue`: a flow that is found empty leaves its list, and comes as a new one again.
     fn watches_idle(&self) -> bool {
         true
+    }
+    fn scribbles(&self) -> Scribble {
+        Scribble::CodelAndMemory { since_7: self.since_7 }
     }
     fn kind(&self) -> &'static str {
         SPEC.id

@@ -19,7 +19,7 @@ use crate::aqm::ecn::set_ce;
 use crate::aqm::pie;
 use crate::jiffies;
 use crate::ledger::DropReason;
-use crate::qdisc::{Cx, Device, Init, Qdisc, Xmit};
+use crate::qdisc::{Cx, Device, Init, Qdisc, Scribble, Xmit};
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::{Packet, Skb};
@@ -373,6 +373,9 @@ impl Qdisc for FqPie {
     /// A flow that is found empty leaves its list, and comes as a new one again.
     fn watches_idle(&self) -> bool {
         true
+    }
+    fn scribbles(&self) -> Scribble {
+        if self.params.dq_rate_estimator { Scribble::Nothing } else { Scribble::Ticks }
     }
     fn kind(&self) -> &'static str {
         SPEC.id

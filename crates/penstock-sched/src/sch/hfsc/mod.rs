@@ -69,6 +69,8 @@ pub struct Hfsc {
     /// Classes whose qdisc has set its watchdog, until that strikes.
     naps: Vec<(u32, Time)>,
     peeked: Option<Packet>,
+    /// A class whose first packet is to be looked at once the copy has come that `netem` has made of it below.
+    owed_peek: Option<u32>,
     qlen: u32,
     /// Bytes queued; 2.6.35 shows none.
     backlog: u32,
@@ -84,6 +86,7 @@ impl Hfsc {
             watchdog: None,
             naps: Vec::new(),
             peeked: None,
+            owed_peek: None,
             qlen: 0,
             backlog: 0,
             stats: Stats::default(),
@@ -117,6 +120,7 @@ fn is_old(q: &Hashed<Hfsc>) -> bool {
 
 impl HashedKind for Hfsc {
     type Class = HfscClass;
+    const ROOT_IS_CLASS: bool = true;
     const ID: &'static str = "hfsc";
 
     fn change(q: &mut Hashed<Hfsc>, options: Option<&Options>) -> Result<(), KernelError> {
@@ -465,6 +469,11 @@ impl Qdisc for Carrier {
         let first = q.classes[class].leaf.qlen() == 0;
         let added = |&(xmit, more): &(Xmit, u32)| i64::from(xmit == Xmit::Success) + i64::from(more);
         let (answer, _) = on_leaf(q, class, |leaf| leaf.enqueue_told(packet, cx), added);
+        if cx.drops.repeating
+            && let Some(class) = q.own.owed_peek.take()
+        {
+            peek_len(q, class, cx);
+        }
         if answer != Xmit::Success {
             if answer.counts_as_drop() {
                 let drops = &mut q.classes[class].own.drops;
@@ -484,8 +493,12 @@ impl Qdisc for Carrier {
                 cx.drops.work.clock_reads += q.init_vf(class, now);
             }
             if rt && !old {
-                // The head is taken out at once, so that nothing drops it and its deadline holds.
-                peek_len(q, class, cx);
+                // The head is taken out at once, so that nothing drops it and its deadline holds; in the kernel a copy of it is in there before it.
+                if cx.drops.has_again() {
+                    q.own.owed_peek = Some(class);
+                } else {
+                    peek_len(q, class, cx);
+                }
             }
         }
         if old {
@@ -538,7 +551,7 @@ impl Qdisc for Carrier {
         if let Some(packet) = own.peeked.take() {
             cx.drops.drop(packet, DropReason::Purged);
         }
-        (own.qlen, own.backlog) = (0, 0);
+        (own.qlen, own.backlog, own.owed_peek) = (0, 0, None);
     }
     fn stats(&self) -> Stats {
         let own = &self.0.own;

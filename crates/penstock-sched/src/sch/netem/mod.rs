@@ -159,7 +159,7 @@ impl Netem {
         cx.drops.not_told(lost);
     }
     /// Queues a packet: with its delay, or before all others.
-    fn put(&mut self, packet: Packet, came: Time, cx: &mut Cx<'_>) {
+    fn put(&mut self, mut packet: Packet, came: Time, cx: &mut Cx<'_>) {
         let (c, now) = (&mut self.config, came.as_ns());
         self.stats.backlog += packet.pkt_len;
         let delayed =
@@ -168,6 +168,7 @@ impl Netem {
             self.counts.reordered += 1;
             self.counter = 0;
             self.stats.requeues = self.stats.requeues.wrapping_add(1);
+            write_down(now, &mut packet);
             self.front.push_front((now, packet));
             return;
         }
@@ -189,7 +190,9 @@ impl Netem {
         }
         self.counter = self.counter.wrapping_add(1);
         self.counts.delayed += u64::from(delay != 0);
-        self.fifo.put(from.wrapping_add(delay), packet);
+        let at = from.wrapping_add(delay);
+        write_down(at, &mut packet);
+        self.fifo.put(at, packet);
     }
     /// `get_slot_next`.
     fn next_slot(&mut self, cx: &mut Cx<'_>) {
@@ -274,6 +277,13 @@ impl Netem {
         }
         // It is asked once more where it had nothing, as in the kernel.
         self.take_inside(cx)
+    }
+}
+
+/// A packet's time stands where an `sfb` above has noted its hashes (`netem_skb_cb`).
+fn write_down(at: i64, packet: &mut Packet) {
+    if packet.is_noted() && packet.rare().sfb != [0; 2] {
+        packet.rare_mut().sfb = [at as u32, (at >> 32) as u32];
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod config;
 mod deliver;
+pub(crate) mod probe;
 mod tcp;
 pub(crate) mod udp;
 

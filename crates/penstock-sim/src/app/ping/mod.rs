@@ -575,7 +575,7 @@ impl Program for Ping {
                     self.finish(cx);
                 }
             }
-            Wake::EchoError { from, ty, code, seq, info } => {
+            Wake::EchoError { from, ty, code, seq, info, .. } => {
                 self.errors += 1;
                 let four = from.is_ipv4();
                 if four {

@@ -48,7 +48,8 @@ fn what_they_print_goes_where_a_script_sends_it() {
 /// The programs that look at the way: in pipes, in a namespace of their own, cut off, and what they do not do.
 #[test]
 fn programs_that_look_at_the_way() {
-    let (said, exit) = script("traceroute -n 10.0.0.2; /usr/bin/traceroute b | tail -1; echo $?");
+    let (said, exit) = script("traceroute -n 10.0.0.2; sleep 10; /usr/bin/traceroute b | tail -1; echo $?");
+    // At once the second would wait for b, which says no more than six times in a moment that nobody listens.
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[0], "traceroute to 10.0.0.2 (10.0.0.2), 30 hops max, 60 byte packets", "{said}");
     assert!(lines[1].starts_with(" 1  10.0.0.2  20.") && lines[1].ends_with(" ms"), "{said}");

@@ -6,6 +6,7 @@
 
 use crate::app::options::{self, Known, o};
 use crate::app::{Cx, Failure, Family, Program, name_of_address};
+use crate::index::NONE;
 use crate::intent::Intent;
 use crate::socket::probe::{Discover, Probe, Unsent};
 use crate::wake::Wake;
@@ -203,6 +204,7 @@ impl Tracepath {
                 mark: 0,
                 label: 0,
                 bound: 0,
+                flow: NONE,
                 discover: Discover::Do,
                 l4: L4::Udp(Udp { sport: self.sport, dport }),
             };

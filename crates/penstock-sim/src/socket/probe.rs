@@ -32,6 +32,8 @@ pub(crate) struct Probe {
     pub(crate) bound: u32,
     pub(crate) discover: Discover,
     pub(crate) l4: L4,
+    /// The flow that a connection belongs to which it opens; [`NONE`] for one that opens none. It is not counted there.
+    pub(crate) flow: u32,
 }
 
 /// Why a probe was not sent.
@@ -44,7 +46,7 @@ pub(crate) enum Unsent {
 }
 
 impl Net {
-    /// Sends a probe. It belongs to no flow: it is not to arrive, most of the time.
+    /// Sends a probe. No flow counts it: it is not to arrive, most of the time.
     pub(crate) fn send_probe(&mut self, host: u32, probe: &Probe) -> Result<(), Unsent> {
         let now = self.now();
         let Probe { to, bound, .. } = *probe;
@@ -77,6 +79,7 @@ impl Net {
         let packet = self.pool.alloc(Skb {
             priority: rt_tos2priority(kernel, probe.tos),
             mark: probe.mark,
+            flow: if probe.flow == NONE { 0 } else { tag(probe.flow, Part::Control) },
             iif: bound,
             created: now,
             queued: now,

@@ -10,6 +10,7 @@ mod words;
 pub(crate) use parse::{KNOWN, NOT_HERE};
 
 use crate::app::{Cx, Family, Program, name_of_address};
+use crate::index::NONE;
 use crate::intent::Intent;
 use crate::socket::probe::{Discover, Probe, Unsent};
 use crate::wake::Wake;
@@ -241,6 +242,7 @@ impl Mtr {
             mark: self.mark,
             label: 0,
             bound: 0,
+            flow: NONE,
             discover: Discover::Dont,
             l4,
         };

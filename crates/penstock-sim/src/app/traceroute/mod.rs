@@ -2,7 +2,7 @@
 //!
 //! Follows: traceroute 2.1.2 `traceroute.c` (`do_it`, `get_timeout`, `check_expired`, `recv_reply`, `parse_icmp_res`, `print_probe`), `mod-udp.c`,
 //! `mod-icmp.c`, `mod-tcp.c`, `poll.c`.
-//! Differs: names are those of `/etc/hosts`; a port that a probe of TCP has held is not given back while it runs.
+//! Differs: names are those of `/etc/hosts`; over IPv6 routes choose the device; a port that a probe of TCP has held is not given back while it runs.
 
 mod answers;
 mod parse;
@@ -110,8 +110,9 @@ pub(crate) struct Traceroute {
     /// The destination port, or the sequence number, of the next probe.
     next: u16,
     ident: u16,
-    /// Of TCP: the SYN, without ports and number.
+    /// Of TCP: the SYN, without ports and number, and the flow of what it opens.
     syn: Tcp,
+    flow: u32,
     probes: Vec<One>,
     start: usize,
     end: usize,
@@ -159,6 +160,7 @@ impl Traceroute {
             next: 0,
             ident: 0,
             syn: Tcp::default(),
+            flow: NONE,
             probes: Vec::new(),
             start: 0,
             end: 0,
@@ -236,6 +238,8 @@ impl Traceroute {
             Method::Tcp => {
                 self.connect(cx)?;
                 self.make_syn(cx);
+                let to = cx.net.host_of(self.addr).unwrap_or(cx.host);
+                self.flow = cx.new_flow(cx.flow_name(), cx.host, to, "tcp");
                 cx.net.machines[cx.host as usize].sockets.raws.push((ipproto::TCP, self.addr, cx.app));
                 Ok(())
             }
@@ -248,6 +252,11 @@ impl Traceroute {
         if let Some(device) = &self.device {
             match host.ifindex(device) {
                 Some(ifindex) if self.addr.is_ipv4() => self.bound = ifindex,
+                Some(_) if host.devices().iter().filter(|d| !d.loopback).count() > 1 => {
+                    let why = "over IPv6 routes choose the device; write a route";
+                    return Err((format!("\ntraceroute: -i {device} is not simulated: {why}\n"), 2));
+                }
+                // There is no other.
                 Some(_) => {}
                 None => return error("setsockopt SO_BINDTODEVICE", "No such device"),
             }
@@ -331,6 +340,7 @@ impl Traceroute {
             mark: self.mark,
             label: self.label,
             bound: self.bound,
+            flow: self.flow,
             discover: if self.dontfrag { Discover::Probe } else { Discover::Dont },
             l4,
         };

@@ -102,8 +102,11 @@ struct Found<'a> {
     at: usize,
 }
 
+/// Options, and the other words with their places.
+type Parsed<'a> = (Vec<Found<'a>>, Vec<(usize, &'a str)>);
+
 /// `CLIF_parse`: the options, and the other words with their places.
-fn clif<'a>(args: &[&'a str]) -> Result<(Vec<Found<'a>>, Vec<(usize, &'a str)>), Failure> {
+fn clif<'a>(args: &[&'a str]) -> Result<Parsed<'a>, Failure> {
     let (mut found, mut rest) = (Vec::new(), Vec::new());
     let refused = |written: &str| {
         let why = NOT_HERE.iter().find(|(names, _)| names.split(' ').any(|name| name == written));

@@ -4,7 +4,7 @@ use crate::Host;
 use crate::route::{Key, RouteKind};
 use crate::six::{Key6, Kind6};
 use crate::tcp::TcpRoute;
-use penstock_model::Time;
+use penstock_model::{KernelError, Time};
 use std::net::IpAddr;
 
 impl Host {
@@ -13,6 +13,36 @@ impl Host {
         match dst {
             IpAddr::V4(dst) => self.source_towards(dst).map(IpAddr::V4),
             IpAddr::V6(dst) => self.source_towards6(dst).map(IpAddr::V6),
+        }
+    }
+    /// The same where a socket says why it cannot be connected: what its call returns.
+    ///
+    /// # Errors
+    /// ENETUNREACH (101), EHOSTUNREACH (113), EACCES (13), EINVAL (22), as the way leads nowhere; EADDRNOTAVAIL (99) without an address.
+    pub fn connects_by(&mut self, bound: u32, dst: IpAddr) -> Result<IpAddr, KernelError> {
+        let errno = match dst {
+            IpAddr::V4(dst) => {
+                let key = Key { oif: bound, ..Key::to(dst) };
+                let hop = if bound != 0 { self.route_bound(key) } else { self.route_output(key) };
+                match hop.kind {
+                    Some(RouteKind::Unicast | RouteKind::Local | RouteKind::Broadcast) => 0,
+                    Some(RouteKind::Unreachable) => 113,
+                    Some(RouteKind::Prohibit) => 13,
+                    Some(RouteKind::Blackhole) => KernelError::EINVAL,
+                    Some(RouteKind::Throw) | None => 101,
+                }
+            }
+            IpAddr::V6(dst) => match self.lookup6(&Key6::to(dst)).kind {
+                Some(kind) if kind.leads() => 0,
+                Some(Kind6::Unreachable) => 113,
+                Some(Kind6::Prohibit) => 13,
+                Some(_) => KernelError::EINVAL,
+                None => 101,
+            },
+        };
+        match errno {
+            0 => self.source_by(bound, dst).ok_or(KernelError::errno(99)),
+            errno => Err(KernelError::errno(errno)),
         }
     }
     /// The same of a socket that is bound to a device or a VRF, where it speaks IPv4; 0: to none.

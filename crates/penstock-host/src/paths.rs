@@ -20,39 +20,50 @@ type Known = (u32, bool, Time);
 
 /// The paths of which something is known, by their destinations.
 #[derive(Default)]
-pub(crate) struct Paths(BTreeMap<Ipv4Addr, Known>);
+pub(crate) struct Paths {
+    known: BTreeMap<Ipv4Addr, Known>,
+    /// What is known does not count, of IPv6 neither: the packet at hand is to find it out.
+    pub(crate) probed: bool,
+}
 
 impl Paths {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.known.is_empty() || self.probed
     }
-    fn known(&self, dst: Ipv4Addr, now: Time) -> Option<&Known> {
-        self.0.get(&dst).filter(|k| now < k.2)
+    fn find(&self, dst: Ipv4Addr, now: Time) -> Option<&Known> {
+        self.known.get(&dst).filter(|k| now < k.2)
     }
     /// The largest packet to `dst`, bytes, where its route lets `mtu` through.
     #[cold]
     pub(crate) fn longest(&self, dst: Ipv4Addr, mtu: u32, now: Time) -> u32 {
-        self.known(dst, now).map_or(mtu, |k| k.0.min(mtu))
+        self.find(dst, now).map_or(mtu, |k| k.0.min(mtu))
     }
     /// Whether packets to `dst` may be cut on their way, whatever they ask for.
     #[cold]
     pub(crate) fn is_locked(&self, dst: Ipv4Addr, now: Time) -> bool {
-        self.known(dst, now).is_some_and(|k| k.1)
+        self.find(dst, now).is_some_and(|k| k.1)
     }
     /// What is known of `dst` holds until then.
     pub(crate) fn lasts(&mut self, dst: Ipv4Addr, until: Time) {
-        if let Some(known) = self.0.get_mut(&dst) {
+        if let Some(known) = self.known.get_mut(&dst) {
             known.2 = until;
         }
     }
     /// Forgets those of which `gone` says so.
     pub(crate) fn forget(&mut self, gone: impl Fn(u32) -> bool) {
-        self.0.retain(|_, known| !gone(known.0));
+        self.known.retain(|_, known| !gone(known.0));
     }
 }
 
 impl Host {
+    /// Does something for a socket that finds out the MTU of its path (`IP_PMTUDISC_PROBE`): the device's counts, whatever is known of the path.
+    pub fn probing<R>(&mut self, work: impl FnOnce(&mut Host) -> R) -> R {
+        self.paths.probed = true;
+        let done = work(self);
+        self.paths.probed = false;
+        done
+    }
     /// A router could not send a packet of a socket here on to `dst`: it was longer than `mtu` bytes, and was not to be cut.
     pub fn frag_needed(&mut self, dst: Ipv4Addr, mtu: u32, now: Time) {
         let hop = self.route_output(Key::to(dst));
@@ -62,7 +73,7 @@ impl Host {
         }
         let locked = mtu < MIN_PMTU;
         let mtu = if locked { old.min(MIN_PMTU) } else { mtu };
-        self.paths.0.insert(dst, (mtu, locked, now + EXPIRES));
+        self.paths.known.insert(dst, (mtu, locked, now + EXPIRES));
         self.fib.turn_lasts(dst, now + EXPIRES);
     }
 }
@@ -86,6 +97,7 @@ mod tests {
         host.frag_needed(dst, 1400, Time::ZERO);
         host.frag_needed(dst, 1450, Time::ZERO);
         assert_eq!((longest(&mut host, dst, 599), longest(&mut host, other, 0)), (Some(1400), Some(1500)));
+        assert_eq!(host.probing(|host| host.mtu_towards(dst, Time::ZERO)), Some(1500));
         assert_eq!(longest(&mut host, dst, 600), Some(1500));
         // Less than anybody should say is not believed, and what goes there may be cut.
         host.frag_needed(other, 100, Time::ZERO);

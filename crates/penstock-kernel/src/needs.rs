@@ -43,7 +43,14 @@ pub fn check(plan: &Plan) -> Result<(), Vec<String>> {
     if !plan.offloads {
         need("ethtool", "ethtool", "offloads are switched off with it (offloads = true leaves them on)");
     }
-    let packages = [("iperf", "iperf"), ("iperf3", "iperf3"), ("ping", "iputils-ping")];
+    let packages = [
+        ("iperf", "iperf"),
+        ("iperf3", "iperf3"),
+        ("mtr", "mtr-tiny"),
+        ("ping", "iputils-ping"),
+        ("tracepath", "iputils-tracepath"),
+        ("traceroute", "traceroute"),
+    ];
     for app in &plan.apps {
         let name = program(&app.run);
         if let Some((program, package)) = packages.iter().find(|(p, _)| *p == name) {

@@ -45,6 +45,31 @@ fn what_they_print_goes_where_a_script_sends_it() {
     assert_eq!(exit, Some(7));
 }
 
+/// The programs that look at the way: in pipes, in a namespace of their own, cut off, and what they do not do.
+#[test]
+fn programs_that_look_at_the_way() {
+    let (said, exit) = script("traceroute -n 10.0.0.2; sleep 10; /usr/bin/traceroute b | tail -1; echo $?");
+    // At once the second would wait for b, which says no more than six times in a moment that nobody listens.
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[0], "traceroute to 10.0.0.2 (10.0.0.2), 30 hops max, 60 byte packets", "{said}");
+    assert!(lines[1].starts_with(" 1  10.0.0.2  20.") && lines[1].ends_with(" ms"), "{said}");
+    assert!(lines[2].starts_with(" 1  b (10.0.0.2)  10.") && lines[3..] == ["0"], "{said}");
+    assert_eq!(exit, Some(0));
+    let (said, _) =
+        script("tracepath -n 10.0.0.2 | tail -1; x=$(mtr -rn -c 2 10.0.0.2); echo \"$x\" | tail -1");
+    assert_eq!(
+        said,
+        "     Resume: pmtu 1500 hops 1 back 1 \n  1.|-- 10.0.0.2                   0.0%     2   10.2  10.2  10.2  10.2   0.0\n"
+    );
+    assert_eq!(taken("timeout 1.5 traceroute -n 10.0.0.9 > /dev/null"), "1.5");
+    let (said, _) = script("mtr 10.0.0.2; echo $?; traceroute -A 10.0.0.2; echo $?");
+    assert_eq!(
+        said,
+        "mtr: the interactive screen is not simulated: write -r for a report\n1\n\
+         traceroute: -A is not simulated: nobody can be asked for the numbers of networks\n2\n"
+    );
+}
+
 #[test]
 fn they_take_their_time_and_no_more() {
     assert_eq!(taken("ping -c 3 10.0.0.2 > /dev/null"), "2.0");

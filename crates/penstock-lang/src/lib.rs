@@ -10,7 +10,7 @@ pub mod ipchains;
 pub mod ipset;
 pub mod iptables;
 pub mod nft;
-mod services;
+pub mod services;
 pub mod setup;
 pub mod show;
 pub mod sysctl;

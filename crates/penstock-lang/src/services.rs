@@ -276,7 +276,7 @@ const SERVICES: &[Service] = &[
 ];
 
 /// The port of a service, whichever protocol has it.
-pub(crate) fn port(name: &str) -> Option<u16> {
+pub fn port(name: &str) -> Option<u16> {
     let whole = SERVICES.iter().find(|s| s.0 == name);
     whole.or_else(|| SERVICES.iter().find(|s| s.4.contains(&name))).map(|s| s.1)
 }

@@ -21,8 +21,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The programs of the kind.
-pub(crate) const NAMES: &[&str] =
-    &["iperf", "iperf2", "iperf3", "ping", "plink", "pscp", "putty", "scp", "telnet"];
+pub(crate) const NAMES: &[&str] = &[
+    "iperf",
+    "iperf2",
+    "iperf3",
+    "mtr",
+    "ping",
+    "plink",
+    "pscp",
+    "putty",
+    "scp",
+    "telnet",
+    "tracepath",
+    "tracepath4",
+    "tracepath6",
+    "traceroute",
+    "traceroute6",
+];
 
 /// The runtime's timers go off at whole milliseconds.
 const TICK: Duration = Duration::from_millis(1);

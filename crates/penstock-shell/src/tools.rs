@@ -77,7 +77,6 @@ pub(crate) const NETWORK: &[(&str, &str)] = &[
     ("irqbalance", "a host here has one processor: leave it out"),
     ("lnstat", "ip -s link and tc -s show what is counted"),
     ("mii-tool", "ethtool shows a card"),
-    ("mtr", "ping shows round trips"),
     ("nmap", "leave it out"),
     ("nping", "[[flow]] sends what it is told to"),
     ("nstat", "ip -s link and tc -s show what is counted"),
@@ -85,8 +84,6 @@ pub(crate) const NETWORK: &[(&str, &str)] = &[
     ("rdma", "leave it out"),
     ("ss", "the report shows each flow's window and round trip; conntrack -L shows connections"),
     ("tipc", "leave it out"),
-    ("tracepath", "ping -M do -s SIZE finds the MTU of a path"),
-    ("traceroute", "ip route get shows the next hop"),
     ("tshark", "capture = true at a device writes what goes by"),
     ("vdpa", "leave it out"),
 ];

@@ -404,6 +404,27 @@ mod tests {
         }
     }
 
+    /// Probes and what answers them cross from part to part.
+    #[test]
+    fn probes_on_several_cores_hear_what_they_hear_on_one() {
+        let world = || {
+            let mut world = mixed(3, true);
+            for (line, at) in
+                [("traceroute -n b0", 5), ("mtr -rn -c 1 -G 0.5 b0", 20), ("tracepath -n b0", 900)]
+            {
+                world.add_app(HostId(2), line, ms(at));
+            }
+            world
+        };
+        let one = run(world(), 1, true);
+        assert!(
+            one.apps.iter().any(|app| app.output.contains("30 hops max") && app.exit == Some(0)),
+            "{:?}",
+            one.apps
+        );
+        same(&one, &run(world(), 3, true));
+    }
+
     #[test]
     fn what_cannot_be_divided_says_why() {
         let why = |mut world: World| {
@@ -419,6 +440,9 @@ mod tests {
             why(fragments),
             "ping -s 2000 b0: its datagrams go in fragments, which any machine may lose"
         );
+        let mut named = mixed(1, true);
+        named.add_app(HostId(2), "traceroute b0", ms(5));
+        assert_eq!(why(named), "traceroute b0: it looks at all machines");
         let mut tapped = mixed(1, false);
         tapped.tap(HostId(0), "core");
         assert_eq!(why(tapped), "a device is tapped");

@@ -57,6 +57,8 @@ mod world;
 #[cfg(test)]
 mod local_drops;
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod redirects;
 #[cfg(test)]
 mod scenarios;

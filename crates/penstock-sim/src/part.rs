@@ -107,16 +107,20 @@ pub(crate) fn undivided(world: &mut World) -> Result<(), String> {
         if world.apps[n].result.ended.is_some() {
             continue;
         }
-        let largest = match &mut world.apps[n].program {
+        let (largest, needs_all) = match &mut world.apps[n].program {
             Some(program) => {
                 programs |= program.source().is_none();
-                program.largest()
+                (program.largest(), program.needs_all())
             }
             None => {
                 programs = true;
-                app::launch(&run, host, &world.net).map_or(0, |program| program.largest())
+                let program = app::launch(&run, host, &world.net);
+                program.map_or((0, false), |program| (program.largest(), program.needs_all()))
             }
         };
+        if needs_all {
+            return Err(format!("{run}: it looks at all machines"));
+        }
         // The headers of IPv6 take 20 bytes more.
         let six = world.net.machines[host as usize]
             .host

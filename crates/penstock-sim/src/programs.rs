@@ -115,6 +115,9 @@ impl World {
         result.ended = Some(self.net.now());
         result.exit = Some(128 + 15);
         let host = self.apps[n as usize].host;
+        let table = &mut self.net.machines[host as usize].sockets;
+        table.pings.retain(|&(_, app, _)| app != n);
+        table.raws.retain(|raw| raw.2 != n);
         for sock in 0..self.net.sockets.all.len() as u32 {
             if self.net.sockets[sock].app != n {
                 continue;

@@ -185,6 +185,8 @@ pub(crate) struct UdpSock {
     pub(crate) wmem: u64,
     pub(crate) out_bytes: u64,
     pub(crate) want_write: bool,
+    /// `IP_RECVERR`: its program hears of each ICMP error.
+    pub(crate) recverr: bool,
     /// Sends back what comes (RFC 862).
     pub(crate) echoes: bool,
     /// An ICMP error to be told at the next call.
@@ -199,6 +201,8 @@ pub(crate) struct SocketTable {
     pub(crate) udp: BTreeMap<u16, u32>,
     /// Who waits for echo replies, by ICMP identifier.
     pub(crate) pings: Vec<(u16, u32, u32)>,
+    /// Raw sockets that see segments of their peer and hear of errors about what is sent to it: the protocol, the peer, and the program of each.
+    pub(crate) raws: Vec<(u8, IpAddr, u32)>,
     pub(crate) rng: Rng,
     /// Sockets that there have been.
     pub(crate) made: u32,
@@ -218,6 +222,7 @@ impl SocketTable {
             listeners: BTreeMap::new(),
             udp: BTreeMap::new(),
             pings: Vec::new(),
+            raws: Vec::new(),
             rng,
             made: 0,
             port_offset,

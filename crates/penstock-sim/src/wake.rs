@@ -3,7 +3,7 @@
 use crate::event::{Event, Queue, Seq, Timer};
 use crate::index::{NONE, Numbers};
 use crate::still::{CALL, Toll};
-use penstock_model::Time;
+use penstock_model::{Span, Time};
 use std::collections::VecDeque;
 
 /// Something a program waits for.
@@ -37,7 +37,23 @@ pub(crate) enum Wake {
     /// An echo reply: its ICMP length, sequence number, TTL.
     Echo { len: u32, seq: u16, ttl: u8, from: std::net::IpAddr },
     /// An ICMP error about an echo of ours.
-    EchoError { from: std::net::IpAddr, ty: u8, code: u8, seq: u16, info: u32 },
+    EchoError { from: std::net::IpAddr, ttl: u8, ty: u8, code: u8, seq: u16, info: u32 },
+    /// An ICMP error about what a socket has sent that wants to hear of it (`IP_RECVERR`): whose it is, its TTL, what it says; the ports of what was
+    /// sent. `sock` is [`NONE`](crate::index::NONE) for a raw socket.
+    Told { sock: u32, from: std::net::IpAddr, ttl: u8, ty: u8, code: u8, info: u32, ports: (u16, u16) },
+    /// A segment from the peer of a raw socket: its ports.
+    Segment { from: std::net::IpAddr, ttl: u8, ports: (u16, u16) },
+}
+
+/// How long `poll` sleeps with a timeout of so many milliseconds, when nothing comes.
+pub(crate) fn poll(ms: i64) -> Span {
+    select(ms.saturating_mul(1000))
+}
+/// The same of `select`, in microseconds: timers have slack.
+//= linux v6.12 fs/select.c select_estimate_accuracy, __estimate_accuracy
+pub(crate) fn select(us: i64) -> Span {
+    let slack = if us == 0 { 0 } else { us.clamp(50_000, 100_000_000) };
+    Span::from_ns(us.saturating_mul(1000).saturating_add(slack))
 }
 
 /// A timer of a program.

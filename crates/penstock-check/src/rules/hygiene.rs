@@ -186,9 +186,20 @@ fn replaces_tree(facts: &Facts, dev: &str, before: usize, at: usize) -> bool {
             matches!(s.tc(), Some(Command::Class { .. } | Command::Filter { .. } | Command::Qdisc { .. }));
         s.ok() && builds && s.value(&["dev"]) == Some(dev) && !s.has("del")
     });
-    let waits = facts
-        .source
-        .commands(&["sleep", "read", "iperf", "iperf3", "ping", "netperf", "flent", "trap", "wait"]);
+    let waits = facts.source.commands(&[
+        "sleep",
+        "read",
+        "iperf",
+        "iperf3",
+        "ping",
+        "netperf",
+        "flent",
+        "mtr",
+        "tracepath",
+        "traceroute",
+        "trap",
+        "wait",
+    ]);
     let plain = |kind: &str| matches!(kind, "pfifo_fast" | "noqueue" | "mq" | "pfifo");
     let looks =
         facts.steps[before..at].iter().any(|s| s.ok() && s.program() == "tc" && super::errors::shows(s));
@@ -343,8 +354,24 @@ fn undone(facts: &Facts, found: &mut Found) {
     let Some(at) = last.filter(|_| stands.is_empty()) else { return };
     // Between set-up and deletion an experiment may run, or somebody looks at what stands.
     let waits = facts.source.commands(&[
-        "sleep", "read", "iperf", "iperf3", "ping", "netperf", "trap", "flent", "curl", "wget", "wait",
-        "select", "ssh", "nc", "timeout",
+        "sleep",
+        "read",
+        "iperf",
+        "iperf3",
+        "ping",
+        "netperf",
+        "trap",
+        "flent",
+        "curl",
+        "wget",
+        "wait",
+        "select",
+        "ssh",
+        "nc",
+        "timeout",
+        "mtr",
+        "tracepath",
+        "traceroute",
     ]);
     let script = facts.source.form == crate::source::Form::Script;
     let looks = facts.steps.iter().any(|s| s.ok() && s.program() == "tc" && super::errors::shows(s));

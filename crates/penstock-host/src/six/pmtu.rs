@@ -17,7 +17,7 @@ impl Host {
         let own = matches!(hop.kind, Some(Kind6::Local | Kind6::Anycast));
         let device = &self.devices[if own { 1 } else { hop.oif }];
         let said = if hop.mtu > 0 { hop.mtu } else { device.mtu6() };
-        if self.six.path_mtu.is_empty() {
+        if self.six.path_mtu.is_empty() || self.paths.probed {
             return said;
         }
         match self.six.path_mtu.get(&dst) {

@@ -417,7 +417,7 @@ fn unknown_program(app: &spec::App, script: &Script, experiment: &Experiment, fa
             let test = app.run.split_whitespace().find(known).unwrap_or("rrul");
             format!("in its place write [[test]] with run = \"{test}\", from = \"{}\" and to = a host", app.on)
         }
-        _ => "there are ping, iperf, iperf3, scp, ssh, telnet and a shell's tools; --on kernel runs what is installed"
+        _ => "there are ping, iperf, iperf3, scp, ssh, telnet, traceroute, tracepath, mtr and a shell's tools; --on kernel runs what is installed"
             .to_owned(),
     };
     faults.push(experiment.sources[place.source].fault(place.span.clone(), message, help));

@@ -6,20 +6,39 @@ pub(crate) mod flow;
 pub(crate) mod form;
 pub(crate) mod iperf;
 pub(crate) mod iperf3;
+pub(crate) mod mtr;
 pub(crate) mod options;
 pub(crate) mod ping;
 mod program;
 pub(crate) mod scp;
 pub(crate) mod session;
+pub(crate) mod tracepath;
+pub(crate) mod traceroute;
 
 pub(crate) use crate::intent::Family;
-pub(crate) use program::{Cx, Failure, Program, first_address, resolve};
+pub(crate) use program::{Cx, Failure, Program, first_address, name_of_address, resolve};
 
 use crate::net::Net;
 
 /// The programs that there are.
-const PROGRAMS: [&str; 10] =
-    ["ping", "iperf", "iperf2", "iperf3", "scp", "pscp", "ssh", "putty", "plink", "telnet"];
+const PROGRAMS: [&str; 16] = [
+    "ping",
+    "iperf",
+    "iperf2",
+    "iperf3",
+    "scp",
+    "pscp",
+    "ssh",
+    "putty",
+    "plink",
+    "telnet",
+    "mtr",
+    "tracepath",
+    "tracepath4",
+    "tracepath6",
+    "traceroute",
+    "traceroute6",
+];
 
 /// What is here of a program's options.
 pub struct ProgramOptions {
@@ -61,6 +80,24 @@ pub fn programs() -> Vec<ProgramOptions> {
         program(&["scp", "pscp"], "copies a file of a host's `files`", scp::KNOWN, &[]),
         program(&["ssh", "putty", "plink"], "a session in which somebody types", session::SSH, &[]),
         program(&["telnet"], "the same, of a router's console too", session::TELNET, &[]),
+        program(
+            &["mtr"],
+            "who is on the way, round after round: reports of mtr 0.95",
+            mtr::KNOWN,
+            mtr::NOT_HERE,
+        ),
+        program(
+            &["tracepath", "tracepath4", "tracepath6"],
+            "who is on the way, and how long a packet it takes, as iputils prints it",
+            tracepath::KNOWN,
+            &[],
+        ),
+        program(
+            &["traceroute", "traceroute6"],
+            "who is on the way, by UDP, ICMP and TCP, as traceroute 2.1.2 prints it",
+            traceroute::KNOWN,
+            traceroute::NOT_HERE,
+        ),
     ]
 }
 
@@ -128,6 +165,11 @@ pub(crate) fn launch_words(words: &[String], host: u32, net: &Net) -> Result<Box
         "scp" | "pscp" => Box::new(scp::Scp::parse(args, net)?),
         "ssh" => Box::new(session::Session::ssh(args, false)?),
         "putty" | "plink" => Box::new(session::Session::ssh(args, true)?),
+        "mtr" => Box::new(mtr::Mtr::parse(args)?),
+        name @ ("tracepath" | "tracepath4" | "tracepath6") => {
+            Box::new(tracepath::Tracepath::parse(name, args)?)
+        }
+        name @ ("traceroute" | "traceroute6") => Box::new(traceroute::Traceroute::parse(name, args)?),
         "telnet" => Box::new(session::Session::telnet(args)?),
         _ => return Err(Failure::new(format!("bash: {program}: command not found\n"), 127)),
     })

@@ -22,6 +22,10 @@ pub(crate) trait Program: Send {
     fn intent(&self) -> Intent {
         Intent::default()
     }
+    /// Whether what it does hangs on all machines: it asks for the names of whoever answers, or begins flows with segments of its own.
+    fn needs_all(&self) -> bool {
+        false
+    }
     /// The source of a flow, where it is one.
     fn source(&mut self) -> Option<&mut dyn Source> {
         None
@@ -113,6 +117,23 @@ pub(crate) fn resolve(name: &str, family: Family, net: &Net) -> Option<IpAddr> {
         });
     }
     first_address(net, *net.names.hosts.get(name)?, family)
+}
+
+/// The name of an address, as `/etc/hosts` has it: a host's first addresses are its own.
+pub(crate) fn name_of_address(addr: IpAddr, net: &Net) -> Option<String> {
+    if addr == Ipv4Addr::LOCALHOST || addr == Ipv6Addr::LOCALHOST {
+        return Some("localhost".to_owned());
+    }
+    if let Some((name, _)) = net.names.addresses.iter().find(|(_, named)| **named == addr) {
+        return Some(name.clone());
+    }
+    let family = if addr.is_ipv4() { Family::Four } else { Family::Six };
+    let mut hosts: Vec<(&String, &u32)> = net.names.hosts.iter().collect();
+    hosts.sort_by_key(|(_, host)| **host);
+    hosts
+        .into_iter()
+        .find(|(_, host)| first_address(net, **host, family) == Some(addr))
+        .map(|(n, _)| n.clone())
 }
 
 /// The first address of a host that is not `lo`'s.

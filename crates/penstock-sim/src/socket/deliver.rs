@@ -26,11 +26,25 @@ impl Net {
             self.no_listener(host, packet);
             return;
         };
+        if !self.machines[host as usize].sockets.raws.is_empty() {
+            self.raw_heard(host, &packet, ip);
+        }
         match packet.l4 {
             L4::Tcp(_) => self.deliver_tcp(host, packet, ip),
             L4::Udp(udp) => self.deliver_udp(host, packet, ip, udp),
             L4::Icmp(icmp) => self.deliver_icmp(host, packet, ip, icmp),
             L4::None => self.no_listener(host, packet),
+        }
+    }
+    /// Raw sockets have a copy of each segment of their peer (`raw_local_deliver`).
+    #[cold]
+    fn raw_heard(&mut self, host: u32, packet: &Skb, ip: Ends) {
+        let L4::Tcp(tcp) = &packet.l4 else { return };
+        for &(protocol, peer, app) in &self.machines[host as usize].sockets.raws {
+            if (protocol, peer) == (ipproto::TCP, ip.src) {
+                let ports = (tcp.sport, tcp.dport);
+                self.wakes.tell(app, Wake::Segment { from: ip.src, ttl: ip.ttl, ports });
+            }
         }
     }
     /// Nobody here wants the packet.
@@ -252,8 +266,8 @@ impl Net {
             for n in 0..self.machines[host as usize].sockets.pings.len() {
                 let (id, app, _) = self.machines[host as usize].sockets.pings[n];
                 if id == about.sport {
-                    let (from, ty, code) = (ip.src, icmp.ty, icmp.code);
-                    let wake = Wake::EchoError { from, ty, code, seq: about.dport, info: icmp.info() };
+                    let (from, ttl, ty, code) = (ip.src, ip.ttl, icmp.ty, icmp.code);
+                    let wake = Wake::EchoError { from, ttl, ty, code, seq: about.dport, info: icmp.info() };
                     self.wakes.tell(app, wake);
                 }
             }
@@ -273,10 +287,19 @@ impl Net {
         let has_socket = match about.protocol {
             ipproto::ICMP | ipproto::ICMPV6 => table.pings.iter().any(|p| p.0 == about.sport),
             ipproto::UDP => table.udp.contains_key(&about.sport),
-            _ => table.connections.contains_key(&(about.sport, about.dst, about.dport)),
+            _ => {
+                let raw = table.raws.iter().any(|raw| (raw.0, raw.1) == (ipproto::TCP, about.dst));
+                raw || table.connections.contains_key(&(about.sport, about.dst, about.dport))
+            }
         };
         if too_big && has_socket {
             self.path_narrower(host, icmp, about);
+        }
+        for n in 0..self.machines[host as usize].sockets.raws.len() {
+            let (protocol, peer, app) = self.machines[host as usize].sockets.raws[n];
+            if (protocol, peer) == (about.protocol, about.dst) {
+                self.tell_error(app, NONE, ip, icmp, about);
+            }
         }
         let table = &self.machines[host as usize].sockets;
         match about.protocol {
@@ -285,13 +308,16 @@ impl Net {
                 for n in 0..table.pings.len() {
                     let (id, app, _) = self.machines[host as usize].sockets.pings[n];
                     if id == about.sport {
-                        let (from, ty, code) = (ip.src, icmp.ty, icmp.code);
-                        self.wakes.tell(app, Wake::EchoError { from, ty, code, seq, info });
+                        let (from, ttl, ty, code) = (ip.src, ip.ttl, icmp.ty, icmp.code);
+                        self.wakes.tell(app, Wake::EchoError { from, ttl, ty, code, seq, info });
                     }
                 }
             }
             ipproto::UDP => {
-                if let Some(&sock) = table.udp.get(&about.sport)
+                let of_socket = table.udp.get(&about.sport).copied();
+                if let Some(sock) = of_socket.filter(|&sock| self.hears_of(sock, about)) {
+                    self.tell_error(self.sockets[sock].app, sock, ip, icmp, about);
+                } else if let Some(sock) = of_socket
                     && let Kind::Udp(u) = &mut self.sockets[sock].kind
                     && u.connected
                     && (unreachable || too_big)
@@ -309,7 +335,8 @@ impl Net {
             }
             ipproto::TCP => {
                 let key = (about.sport, about.dst, about.dport);
-                if let Some(&sock) = table.connections.get(&key)
+                let of_socket = table.connections.get(&key).copied();
+                if let Some(sock) = of_socket
                     && let Kind::Tcp(t) = &mut self.sockets[sock].kind
                     && unreachable
                 {
@@ -320,6 +347,22 @@ impl Net {
             }
             _ => {}
         }
+    }
+
+    /// Whether a socket of UDP wants to hear of errors about what it has sent (`IP_RECVERR`), and has sent this to its peer; one without a port of its
+    /// peer is not connected.
+    fn hears_of(&self, sock: u32, about: &Quoted) -> bool {
+        let s = &self.sockets[sock];
+        let peers = s.remote.1 == 0 || s.remote == (about.dst, about.dport);
+        peers && matches!(&s.kind, Kind::Udp(u) if u.recverr)
+    }
+    /// Tells a program what an error says.
+    fn tell_error(&mut self, app: u32, sock: u32, ip: Ends, icmp: Icmp, about: &Quoted) {
+        let (from, ttl, ty, code) = (ip.src, ip.ttl, icmp.ty, icmp.code);
+        // Of IPv4 the MTU stands in the lower half, of IPv6 in both.
+        let info = icmp.info();
+        let ports = (about.sport, about.dport);
+        self.wakes.tell(app, Wake::Told { sock, from, ttl, ty, code, info, ports });
     }
 
     /// The path of a packet of a socket here is narrower than was known (`ipv4_sk_update_pmtu`; of IPv6 the machine has taken note itself). The

@@ -9,6 +9,7 @@
 mod config;
 mod deliver;
 mod metrics;
+pub(crate) mod probe;
 mod tcp;
 pub(crate) mod udp;
 

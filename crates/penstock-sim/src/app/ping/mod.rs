@@ -582,10 +582,10 @@ impl Program for Ping {
                 }
             }
             // The raw socket hears of it; it is no error (`parse_reply`).
-            Wake::EchoError { from, ty: 5, code, seq, info } if from.is_ipv4() => {
+            Wake::EchoError { from, ty: 5, code, seq, info, .. } if from.is_ipv4() => {
                 self.redirected(from, seq, &words::redirect4(code, info), cx);
             }
-            Wake::EchoError { from, ty, code, seq, info } => {
+            Wake::EchoError { from, ty, code, seq, info, .. } => {
                 self.errors += 1;
                 let four = from.is_ipv4();
                 if four {

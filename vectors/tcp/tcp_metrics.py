@@ -44,8 +44,8 @@ def scenario(seed):
         # Long enough for the slowest, with some timeouts.
         at += 12000 + r.randrange(0, 3000)
         if r.random() < 0.25: c['then'].append(route())
-        if r.random() < 0.12: c['then'].append(r.choice([f'ip tcp_metrics delete {b}', 'ip tcp_metrics flush', f'ip tcp_metrics del address {b} source {a}', f'ip tcp_metrics flush {b}',
-            f'ip tcp_metrics show {b}', 'ip tcp_metrics show source 10.9.9.9', f'ip -4 tcp_metrics', f'ip -6 tcp_metrics show', f'ip tcp_metrics del 10.7.7.7', 'ip -s tcp_metrics flush',
+        if r.random() < 0.12: c['then'].append(r.choice([f'ip tcp_metrics delete {b}', 'ip tcp_metrics flush', f'ip tcp_metrics del address {b} source {a}', f'ip tcp_metrics flush {b}', f'ip tcp_metrics show {b}',
+            'ip tcp_metrics show source 10.9.9.9', f'ip -4 tcp_metrics', f'ip -6 tcp_metrics show', f'ip tcp_metrics del 10.7.7.7', 'ip -s tcp_metrics flush',
             f'ip -j tcp_metrics show {b}', 'ip tcp_metrics show 10.0.0.0/8', 'ip tcp_metrics flush source fd00:1::/64', 'ip -j tcp_metrics', 'ip -j -p tcp_metrics show']))
         if r.random() < 0.1: c['then'].append(f"sysctl -w net.ipv4.tcp_no_metrics_save={r.choice([0, 1])}")
         s['connections'].append(c)

@@ -2,7 +2,8 @@
 //!
 //! Follows: iproute2 6.1.0 `ip/ip.c`, `ipaddress.c`, `iplink.c`, `iproute.c`, `iprule.c`, `ipneigh.c`, `ipnetns.c`, `iptunnel.c`, `ipvrf.c`; 2.6.35 for the
 //! old profile's listings.
-//! Differs: the objects address, link, route, rule, neigh, netns, tcp_metrics, tunnel, tuntap, vrf; the others are refused by name; no colours; the texts of usage are our own, except for their first lines.
+//! Differs: the objects address, link, route, rule, neigh, netns, tcp_metrics, tunnel, tuntap, vrf; the others are refused by name;
+//! no colours; the texts of usage are our own, except for their first lines.
 
 mod addr;
 mod bridge;

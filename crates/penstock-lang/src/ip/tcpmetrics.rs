@@ -58,7 +58,8 @@ fn one(net: Net) -> Option<IpAddr> {
     (net.len == if net.addr.is_ipv4() { 32 } else { 128 }).then_some(net.addr)
 }
 
-const USAGE: &str = "Usage:\tip tcp_metrics/tcpmetrics { COMMAND | help }\n\tip tcp_metrics { show | flush } SELECTOR\n\tip tcp_metrics delete [ address ] ADDRESS\nSELECTOR := [ [ address ] PREFIX ]\n";
+const USAGE: &str = "Usage:\tip tcp_metrics/tcpmetrics { COMMAND | help }\n\
+    \tip tcp_metrics { show | flush } SELECTOR\n\tip tcp_metrics delete [ address ] ADDRESS\nSELECTOR := [ [ address ] PREFIX ]\n";
 
 impl Words<'_> {
     pub(super) fn tcp_metrics(&mut self, form: Form) -> Parsed<Command> {

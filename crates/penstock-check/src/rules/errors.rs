@@ -412,7 +412,7 @@ fn ip_refuses(facts: &Facts, found: &mut Found) {
             && stderr.contains("Cannot find device")
             && !facts.source.is_hushed(step.line)
             && !super::words::never_added(facts, at);
-        if missing || by_ip(step) {
+        if missing || by_ip(step) || is_unfinished(step) && is_literal(facts, step) {
             refused(facts, found, at, step);
         }
     }
@@ -436,6 +436,19 @@ fn ip_refuses(facts: &Facts, found: &mut Found) {
             refused(facts, found, at, step);
         }
     }
+}
+
+/// Whether ip misses words: a value behind the last one, or an argument that must be there.
+fn is_unfinished(step: &Step) -> bool {
+    let said = step.output.stderr.lines().next().unwrap_or("");
+    said.starts_with("Command line is not complete.")
+        || said.starts_with("Error: argument \"") && said.ends_with("\" is required")
+}
+
+/// Whether a command is written out in the script itself: nothing in its line is filled in, which could be empty here alone.
+fn is_literal(facts: &Facts, step: &Step) -> bool {
+    let line = step.line.checked_sub(1).and_then(|at| facts.source.lines.get(at as usize));
+    step.file == facts.name && line.is_some_and(|l| !l.contains(['$', '`']) && !l.trim_end().ends_with('\\'))
 }
 
 /// What the kernel says of a number beyond what it takes (ERANGE).

@@ -46,12 +46,13 @@ class Ray:
         self.ray.shutdown()
 
     def worker(self):
-        """The process of a worker, if there is one that makes runs. Ray names a worker by what it does; its parent is the raylet, whose parent began the cluster."""
+        """The process of a worker, one that makes runs if there is any. Ray names a worker by what it does; its parent is the raylet, whose parent began the cluster.
+        The raylet has agents too, with names like these, and ends when one of them does."""
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             try:
                 name = (folder / "cmdline").read_bytes()
-                if name.startswith(b"ray::") and parent(parent(folder.name)) == str(os.getpid()):
+                if name.startswith((b"ray::_call", b"ray::IDLE")) and parent(parent(folder.name)) == str(os.getpid()):
                     found.append((not name.startswith(b"ray::_call"), int(folder.name)))
             except OSError:
                 pass

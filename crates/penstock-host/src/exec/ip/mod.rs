@@ -11,6 +11,7 @@ mod link;
 mod neigh;
 mod netns;
 mod route;
+mod routeget;
 mod rule;
 mod tables;
 mod tcpmetrics;

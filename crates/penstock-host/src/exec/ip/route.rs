@@ -1,33 +1,33 @@
 //! `ip route`.
 //!
 //! Follows: linux v6.12 `net/ipv4/fib_frontend.c`, `fib_semantics.c` `fib_create_info`, `fib_check_nh_v4_gw`, `fib_nh_match`,
-//! `fib_trie.c` `fib_table_insert`, `fib_table_delete`, `route.c` `inet_rtm_getroute`, `ip_route_output_key_hash_rcu`.
+//! `fib_trie.c` `fib_table_insert`, `fib_table_delete`.
 
 use super::super::controls;
-use super::{Done, errno, says};
-use crate::route::{BOOT, Key, LOCAL, MAIN, NextHop, Ports, Route, RouteKind};
-use crate::six::{Key6, Kind6, Route6, is_link_local, network};
+use super::{Done, errno};
+use crate::route::{BOOT, Key, LOCAL, MAIN, NextHop, Route, RouteKind};
+use crate::six::{Key6, Route6, is_link_local, network};
 use crate::{Host, Prefix};
 use penstock_lang::ip::{
-    self, Failure, Family, Form, METRICS, Net, NextHopView, RouteFilter, RouteQuestion, RouteSpec, RouteVerb,
-    RouteView, control_of,
+    self, Failure, Family, Form, METRICS, Net, NextHopView, RouteFilter, RouteSpec, RouteVerb, RouteView,
+    control_of,
 };
 use penstock_model::{Kernel, KernelError, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// ENETUNREACH, EHOSTUNREACH, EACCES.
-const ENETUNREACH: i32 = 101;
-const EHOSTUNREACH: i32 = 113;
-const EACCES: i32 = 13;
+pub(super) const ENETUNREACH: i32 = 101;
+pub(super) const EHOSTUNREACH: i32 = 113;
+pub(super) const EACCES: i32 = 13;
 
-fn four(addr: IpAddr) -> Ipv4Addr {
+pub(super) fn four(addr: IpAddr) -> Ipv4Addr {
     match addr {
         IpAddr::V4(addr) => addr,
         IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
     }
 }
 
-fn six(addr: IpAddr) -> Option<Ipv6Addr> {
+pub(super) fn six(addr: IpAddr) -> Option<Ipv6Addr> {
     match addr {
         IpAddr::V6(addr) => Some(addr),
         IpAddr::V4(_) => None,
@@ -389,7 +389,7 @@ impl Host {
         Ok(dev)
     }
 
-    fn dev_name(&self, ifindex: u32) -> Option<String> {
+    pub(super) fn dev_name(&self, ifindex: u32) -> Option<String> {
         self.device(ifindex).map(|d| d.name.clone())
     }
     fn way_flags(&self, dev: u32, onlink: bool) -> Vec<&'static str> {
@@ -402,7 +402,7 @@ impl Host {
         }
         flags
     }
-    fn route_view(&self, r: &Route) -> RouteView {
+    pub(super) fn route_view(&self, r: &Route) -> RouteView {
         RouteView {
             kind: r.kind.number(),
             dst: Net { addr: IpAddr::V4(r.dst.addr), len: r.dst.len },
@@ -434,7 +434,7 @@ impl Host {
         }
     }
     /// A route with all its ways.
-    fn route6_view(&self, ways: &[&Route6], now: Time) -> RouteView {
+    pub(super) fn route6_view(&self, ways: &[&Route6], now: Time) -> RouteView {
         let r = ways[0];
         let hz = i64::from(self.hz);
         let left = |end: i64| end - self.tick(now);
@@ -568,141 +568,4 @@ impl Host {
         }
         Ok(String::new())
     }
-
-    fn route6_get(
-        &self,
-        q: &RouteQuestion,
-        dst: Ipv6Addr,
-        iif: Option<u32>,
-        oif: Option<u32>,
-        form: Form,
-        now: Time,
-    ) -> Done {
-        let src = q.from.and_then(six).unwrap_or(Ipv6Addr::UNSPECIFIED);
-        let key = Key6 {
-            src,
-            tclass: q.tos,
-            mark: q.mark,
-            iif: iif.unwrap_or(1),
-            oif: oif.unwrap_or(0),
-            strict: oif.is_some(),
-            ports: asked(q),
-            ..Key6::to(dst)
-        };
-        let hop = self.search6(&key);
-        match hop.kind {
-            None => return Err(errno(ENETUNREACH)),
-            Some(Kind6::Unreachable) => return Err(errno(EHOSTUNREACH)),
-            Some(Kind6::Prohibit) => return Err(errno(EACCES)),
-            Some(Kind6::Blackhole) => return Err(errno(KernelError::EINVAL)),
-            Some(_) => {}
-        }
-        let Some(r) = self.six.fib.search_route(&key) else { return Err(errno(ENETUNREACH)) };
-        let mut view = self.route6_view(&[r], now);
-        view.dst = Net { addr: q.dst, len: 128 };
-        view.from = Some(IpAddr::V6(src));
-        //= linux v6.12 net/ipv6/route.c rt6_fill_node: what a lookup finds does not expire
-        view.expires = None;
-        view.src = self.source6(&hop, dst).map(IpAddr::V6);
-        if r.kind == 2 {
-            view.dev = Some("lo".to_owned());
-        }
-        Ok(ip::routes(&[view], &RouteFilter::default(), form, self.kernel))
-    }
-
-    pub(super) fn route_get(&mut self, q: &RouteQuestion, form: Form, now: Time) -> Done {
-        let oif = match q.oif.as_deref() {
-            Some(name) if q.oif_is_vrf => Some(self.vrf_called(name, "Invalid VRF")?),
-            other => other.map(|d| self.dev(d)).transpose()?,
-        };
-        let iif = q.iif.as_deref().map(|d| self.dev(d)).transpose()?;
-        let filter = RouteFilter::default();
-        let dst = match q.dst {
-            IpAddr::V4(dst) => dst,
-            IpAddr::V6(dst) => return self.route6_get(q, dst, iif, oif, form, now),
-        };
-        let from = q.from.map(four);
-        let known = |from: Ipv4Addr| self.is_local(from) || oif.is_some_and(|d| self.is_local_at(d, from));
-        if iif.is_none() && from.is_some_and(|from| !known(from)) {
-            return Err(errno(KernelError::EINVAL));
-        }
-        let key = Key {
-            dst,
-            src: from.unwrap_or(Ipv4Addr::UNSPECIFIED),
-            tos: q.tos & 0x1c,
-            mark: q.mark,
-            iif: iif.unwrap_or(1),
-            oif: oif.unwrap_or(0),
-            l3mdev: 0,
-            ports: asked(q),
-        };
-        let mut hop = self.fib.search_key(&key);
-        if hop.kind.is_none()
-            && let Some(oif) = oif
-            && self.vrf_of(oif) == 0
-        {
-            // Over a device that is named, everybody is a neighbour.
-            hop.kind = Some(RouteKind::Unicast);
-            (hop.oif, hop.next) = (oif, dst);
-        }
-        let code = match hop.kind {
-            None | Some(RouteKind::Throw) => ENETUNREACH,
-            Some(RouteKind::Unreachable) => EHOSTUNREACH,
-            Some(RouteKind::Prohibit) => EACCES,
-            Some(RouteKind::Blackhole) => KernelError::EINVAL,
-            _ => 0,
-        };
-        if code != 0 {
-            return Err(errno(code));
-        }
-        if q.fib_match {
-            let found = self.fib.search_route(&key).ok().flatten().map(|r| self.route_view(r));
-            return Ok(ip::routes(&found.into_iter().collect::<Vec<_>>(), &filter, form, self.kernel));
-        }
-        let local = hop.kind == Some(RouteKind::Local);
-        let old = self.kernel == Kernel::V2_6_35;
-        let turned = self.fib.turned_for(&hop, dst, now);
-        let found = hop;
-        hop = if turned.is_some() { self.fib.turned(hop, dst, now) } else { hop };
-        let cache = match hop.kind {
-            Some(RouteKind::Unicast) if turned.is_some() => vec!["redirected"],
-            Some(RouteKind::Local) => vec!["local"],
-            Some(RouteKind::Broadcast) if old => vec!["local"],
-            Some(RouteKind::Broadcast) => vec!["local", "brd"],
-            _ => Vec::new(),
-        };
-        let source = match from {
-            Some(_) => None,
-            None => Some(IpAddr::V4(self.source_for(&found, dst))),
-        };
-        let view = RouteView {
-            kind: hop.kind.map_or(1, RouteKind::number),
-            dst: Net { addr: IpAddr::V4(dst), len: 32 },
-            from: from.map(IpAddr::V4),
-            tos: q.tos,
-            via: (hop.next != dst || turned.is_some()).then_some(IpAddr::V4(hop.next)),
-            dev: self.dev_name(self.out_device(&hop)),
-            table: if old || hop.table == LOCAL { 0 } else { hop.table },
-            protocol: 0,
-            scope: 0,
-            src: source,
-            metric: None,
-            flags: Vec::new(),
-            expires: turned.map(|left| left.as_ns().div_euclid(1_000_000_000)),
-            realms: self.fib.realms(&found, None),
-            metrics: self.fib.search_route(&key).ok().flatten().map_or_else(Vec::new, |r| r.metrics.clone()),
-            nexthops: Vec::new(),
-            pref: None,
-            answer: Some((q.mark, cache)),
-        };
-        if iif.is_some() && !self.sysctl.ip_forward && !local {
-            return Err(says(2, "RTNETLINK answers: No route to host"));
-        }
-        Ok(ip::routes(&[view], &filter, form, self.kernel))
-    }
-}
-
-/// What a question says of protocol and ports.
-fn asked(q: &RouteQuestion) -> Ports {
-    Ports { protocol: q.ipproto, sport: q.sport, dport: q.dport }
 }

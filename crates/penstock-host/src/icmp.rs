@@ -67,14 +67,17 @@ impl Bucket {
     /// Whether one more redirect may be sent: at most `number`, each twice as long after the last one, from `load` ticks on; after a silence they begin anew.
     //= linux v6.12 net/ipv4/route.c ip_rt_send_redirect
     pub(crate) fn may_redirect(&mut self, tick: i64, (number, load, silence): (i64, i64, i64)) -> bool {
-        if tick > self.last + silence {
+        if tick > self.last.saturating_add(silence) {
             (self.tokens, self.redirects) = (0, 0);
         }
         if self.redirects >= number {
             self.last = tick;
             return false;
         }
-        let may = self.redirects == 0 || tick > self.last + (load << self.redirects.clamp(0, 40));
+        let may = self.redirects == 0 || {
+            let doubled = load.saturating_mul(1 << self.redirects.clamp(0, 40));
+            tick > self.last.saturating_add(doubled)
+        };
         if may {
             self.last = tick;
             self.redirects += 1;
@@ -224,5 +227,24 @@ impl Host {
             packet.rare_mut().frag_max_size = 0;
         }
         let _ = self.send(packet, cx);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirects_come_twice_as_late_each_time_and_end_until_a_silence() {
+        let limits = (3, 5, 100);
+        let mut bucket = Bucket::full(1000, 250);
+        let sent: Vec<i64> = (1000..1200).filter(|&tick| bucket.may_redirect(tick, limits)).collect();
+        // 5 << 1 and 5 << 2 ticks have to be over.
+        assert_eq!(sent, [1000, 1011, 1032]);
+        assert!(!bucket.may_redirect(1299, limits) && bucket.may_redirect(1400, limits));
+        // Whatever a setting says.
+        for n in [i64::MIN, -1, 0, i64::MAX] {
+            bucket.may_redirect(1500, (n, n, n));
+        }
     }
 }

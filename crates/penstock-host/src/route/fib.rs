@@ -165,6 +165,9 @@ impl Fib {
         }
         self.choosy -= usize::from(is_choosy(route));
         self.with_realms -= usize::from(route.realms != 0);
+        if self.has_turned() {
+            self.watch_turns(route);
+        }
     }
     /// Puts a route in the place of the first of its [`Fib::rivals`]; whether there was one.
     pub(crate) fn replace(&mut self, route: Route) -> bool {
@@ -241,9 +244,6 @@ impl Fib {
     pub(crate) fn invalidate(&mut self) {
         self.generation = self.generation.wrapping_add(1).max(1);
         self.plain = self.usual && self.choosy == 0 && self.l3mdevs.is_empty();
-        if self.has_turned() {
-            self.watch_turns();
-        }
     }
 
     /// Where the search for a destination in the cache begins, whose size is a power of two. It goes on from place to place up to one that is empty.

@@ -4,7 +4,7 @@
 //! Differs: what was told of one gateway out of one device is forgotten with the last route that names it; Linux forgets it with the route's own data,
 //! which alike routes share.
 
-use super::{Fib, Hop};
+use super::{Fib, Hop, Route};
 use penstock_model::{Span, Time};
 use std::net::Ipv4Addr;
 
@@ -51,12 +51,17 @@ impl Fib {
     pub(crate) fn forget_turns(&mut self) {
         self.turns.clear();
     }
-    /// Routes have changed: forgets what no route stands for any more.
+    /// A route is gone: forgets what was told of its gateways, where no other names them.
     #[cold]
-    pub(super) fn watch_turns(&mut self) {
-        let mut turns = std::mem::take(&mut self.turns);
-        turns.retain(|_, turn| self.has_gateway(turn.from, turn.oif));
-        self.turns = turns;
+    pub(super) fn watch_turns(&mut self, gone: &Route) {
+        let ways = gone.nexthops.iter().map(|hop| (hop.via, hop.dev)).chain([(gone.via, gone.dev)]);
+        for (via, dev) in ways {
+            let Some(via) = via else { continue };
+            let is = |turn: &Turn| (turn.from, turn.oif) == (via, dev);
+            if self.turns.values().any(is) && !self.has_gateway(via, dev) {
+                self.turns.retain(|_, turn| !is(turn));
+            }
+        }
     }
     /// Whether some route goes by this gateway out of this device.
     //= linux v6.12 net/ipv4/fib_semantics.c ip_fib_check_default

@@ -50,10 +50,6 @@ impl Endpoint {
     pub fn has_learned(&self) -> bool {
         self.tx.timers.backoff() == 0 && self.tx.timers.srtt8() > 0
     }
-    /// Forgets the round trip, of which this connection learned nothing.
-    pub fn forget_rtt(row: &mut TcpMetrics) {
-        row.learn(Metric::Rtt, 0);
-    }
     /// Writes into a row what this connection has learned. `ssthresh`: the threshold too.
     //= linux v6.12 net/ipv4/tcp_metrics.c tcp_update_metrics
     pub fn leave(&self, row: &mut TcpMetrics, ssthresh: bool) {

@@ -69,7 +69,7 @@ class Executor(Protocol):
 
     It may have an attribute `workers` too: how many runs it makes at a time. Work is divided by it; without it, by the processors of this machine.
 
-    A worker that dies is the executor's to mend: it sees to it that the work is done again, or raises an exception. What was made before is kept in the sweep's folder.
+    A worker that dies is for the executor to handle: it does the work again, or raises an exception. What was made before is kept in the sweep's folder.
 
     >>> import penstock
     >>> class Here:

@@ -55,6 +55,22 @@ pub const RULES: &[Rule] = &[
     ),
 ];
 
+/// Programs that take their time, in which what stands is used or looked at.
+const WAITS: [&str; 12] = [
+    "sleep",
+    "read",
+    "iperf",
+    "iperf3",
+    "ping",
+    "netperf",
+    "flent",
+    "mtr",
+    "tracepath",
+    "traceroute",
+    "trap",
+    "wait",
+];
+
 /// Where a device's root or ingress is first touched: step, verb, parent.
 fn tops(facts: &Facts) -> Vec<(usize, &str, Verb, Handle)> {
     let top = |(at, step): (usize, &'_ crate::facts::Step)| match step.tc() {
@@ -186,20 +202,7 @@ fn replaces_tree(facts: &Facts, dev: &str, before: usize, at: usize) -> bool {
             matches!(s.tc(), Some(Command::Class { .. } | Command::Filter { .. } | Command::Qdisc { .. }));
         s.ok() && builds && s.value(&["dev"]) == Some(dev) && !s.has("del")
     });
-    let waits = facts.source.commands(&[
-        "sleep",
-        "read",
-        "iperf",
-        "iperf3",
-        "ping",
-        "netperf",
-        "flent",
-        "mtr",
-        "tracepath",
-        "traceroute",
-        "trap",
-        "wait",
-    ]);
+    let waits = facts.source.commands(&WAITS);
     let plain = |kind: &str| matches!(kind, "pfifo_fast" | "noqueue" | "mq" | "pfifo");
     let looks =
         facts.steps[before..at].iter().any(|s| s.ok() && s.program() == "tc" && super::errors::shows(s));
@@ -353,26 +356,8 @@ fn undone(facts: &Facts, found: &mut Found) {
     }
     let Some(at) = last.filter(|_| stands.is_empty()) else { return };
     // Between set-up and deletion an experiment may run, or somebody looks at what stands.
-    let waits = facts.source.commands(&[
-        "sleep",
-        "read",
-        "iperf",
-        "iperf3",
-        "ping",
-        "netperf",
-        "trap",
-        "flent",
-        "curl",
-        "wget",
-        "wait",
-        "select",
-        "ssh",
-        "nc",
-        "timeout",
-        "mtr",
-        "tracepath",
-        "traceroute",
-    ]);
+    let waits =
+        facts.source.commands(&[&WAITS[..], &["curl", "wget", "select", "ssh", "nc", "timeout"]].concat());
     let script = facts.source.form == crate::source::Form::Script;
     let looks = facts.steps.iter().any(|s| s.ok() && s.program() == "tc" && super::errors::shows(s));
     if script && !waits && !looks && facts.unknown.is_empty() {

@@ -256,7 +256,7 @@ impl Traceroute {
                     let why = "over IPv6 routes choose the device; write a route";
                     return Err((format!("\ntraceroute: -i {device} is not simulated: {why}\n"), 2));
                 }
-                // There is no other.
+                // The machine has no other device.
                 Some(_) => {}
                 None => return error("setsockopt SO_BINDTODEVICE", "No such device"),
             }
@@ -506,7 +506,7 @@ impl Traceroute {
             }
         }
         self.probes[n] = std::mem::take(&mut self.probes[at]);
-        // It is not sent again.
+        // Its place counts as sent, so that no second probe goes for it.
         self.probes[at].sent = Some(1_000_000);
     }
     /// `probe_done`.

@@ -7,8 +7,8 @@
 
 use crate::Host;
 use crate::route::Key;
-use penstock_model::Span;
 use penstock_model::tcp_metrics::{Metric, RouteMetrics};
+use penstock_model::{Kernel, Span};
 use std::net::Ipv4Addr;
 
 /// `net.ipv4.tcp_*` and `net.core.txrehash` as far as connections follow them. `None`: as the kernel has it.
@@ -26,8 +26,14 @@ pub struct TcpSettings {
     pub timestamp_offset: bool,
     /// `tcp_window_scaling`.
     pub window_scaling: bool,
-    /// `tcp_ecn`: 0 never, 1 asked for, 2 agreed to.
+    /// `tcp_ecn`: 0 never, 1 asked for, 2 agreed to; of 7.2, 3 to 5 with Accurate ECN.
     pub ecn: u8,
+    /// `tcp_ecn_option` and `tcp_ecn_option_beacon` of 7.2.
+    pub ecn_option: (u8, u8),
+    /// `tcp_ecn_fallback`: a repeated SYN asks for no ECN.
+    pub ecn_fallback: bool,
+    /// `tcp_invalid_ratelimit`: segments out of the window are answered no sooner than so long one after another.
+    pub invalid_ratelimit: Span,
     /// `tcp_slow_start_after_idle`.
     pub slow_start_after_idle: Option<bool>,
     /// `tcp_syn_retries`, `tcp_synack_retries`, `tcp_retries2`.
@@ -128,6 +134,15 @@ impl Host {
             timestamp_offset: s.tcp_timestamps == 1,
             window_scaling: s.tcp_window_scaling,
             ecn: s.tcp_ecn,
+            ecn_option: (
+                number("net.ipv4.tcp_ecn_option").map_or(2, |n| n as u8),
+                number("net.ipv4.tcp_ecn_option_beacon").map_or(3, |n| n as u8),
+            ),
+            ecn_fallback: number("net.ipv4.tcp_ecn_fallback")
+                .map_or(self.kernel != Kernel::V2_6_35, |n| n != 0),
+            invalid_ratelimit: Span::from_ms(
+                number("net.ipv4.tcp_invalid_ratelimit").map_or(500, |n| n.clamp(0, i64::from(i32::MAX))),
+            ),
             slow_start_after_idle: number("net.ipv4.tcp_slow_start_after_idle").map(|n| n != 0),
             retries: ["net.ipv4.tcp_syn_retries", "net.ipv4.tcp_synack_retries", "net.ipv4.tcp_retries2"]
                 .map(small),

@@ -133,7 +133,7 @@ fn transport(b: &[u8], at: usize, protocol: u8) -> Option<L4> {
             seq: four(b, at + 4)?,
             ack: four(b, at + 8)?,
             window: two(b, at + 14)?,
-            flags: TcpFlags(*b.get(at + 13)?),
+            flags: TcpFlags(u16::from(*b.get(at + 12)? & 1) << 8 | u16::from(*b.get(at + 13)?)),
             ..Tcp::default()
         }),
         ipproto::UDP => L4::Udp(Udp { sport: two(b, at)?, dport: two(b, at + 2)? }),

@@ -17,6 +17,8 @@ pub struct Gso {
     pub dodgy: bool,
     /// They are counted. Counters of packets go by the sender's word for a packet that is not, which is none: 0. Always so until 7.2.
     pub counted: bool,
+    /// CWR is part of a counter (RFC 9768): each segment has it (`SKB_GSO_TCP_ACCECN`), not the first alone.
+    pub keeps_cwr: bool,
 }
 
 /// Which segment a packet is of a super-packet that was cut before it left.
@@ -57,7 +59,7 @@ impl Skb {
         let cut = size > 0 && payload > u32::from(size) && matches!(self.l4, L4::Tcp(_) | L4::Udp(_));
         if cut || self.gso().is_some() {
             let segs = payload.div_ceil(u32::from(size.max(1))).min(u16::MAX.into()) as u16;
-            self.rare_mut().gso = cut.then_some(Gso { size, segs, dodgy, counted: !dodgy });
+            self.rare_mut().gso = cut.then_some(Gso { size, segs, dodgy, counted: !dodgy, keeps_cwr: false });
         }
     }
     /// How many segments it is, as far as they are counted: 1 for any other packet.
@@ -113,6 +115,14 @@ impl Skb {
     pub fn segments_fit(&self, most: u32) -> bool {
         self.gso().is_some_and(|gso| self.segment_headers() + u32::from(gso.size) <= most)
     }
+    /// Where it is a super-packet, each of its segments keeps CWR from now on: those of a connection with Accurate ECN.
+    pub fn keep_cwr(&mut self) {
+        if self.gso().is_some()
+            && let Some(gso) = &mut self.rare_mut().gso
+        {
+            gso.keeps_cwr = true;
+        }
+    }
     /// Becomes segment number `n` of the super-packet that it is, from 0. The network header's length follows from the packet's.
     pub fn become_segment(&mut self, n: u16) {
         let Some(gso) = self.gso() else { return };
@@ -134,8 +144,8 @@ impl Skb {
             tcp.seq = tcp.seq.wrapping_add(before);
             // FIN and PSH are the last one's, CWR is the first one's.
             let of_last = if last { 0 } else { TcpFlags::FIN.0 | TcpFlags::PSH.0 };
-            let of_first = if n == 0 { 0 } else { TcpFlags::CWR.0 };
-            tcp.flags = TcpFlags(tcp.flags.0 & !(of_last | of_first));
+            let of_first = if n == 0 || gso.keeps_cwr { 0 } else { TcpFlags::CWR.0 };
+            tcp.flags = tcp.flags.without(TcpFlags(of_last | of_first));
         }
     }
 }
@@ -161,7 +171,10 @@ mod tests {
     fn a_super_packet_counts_the_headers_of_its_segments() {
         let mut skb = tcp(54 + 2500);
         skb.set_gso(1000, false);
-        assert_eq!(skb.gso(), Some(Gso { size: 1000, segs: 3, dodgy: false, counted: true }));
+        assert_eq!(
+            skb.gso(),
+            Some(Gso { size: 1000, segs: 3, dodgy: false, counted: true, keeps_cwr: false })
+        );
         assert_eq!((skb.initial_pkt_len(), skb.segments(), skb.counts_as()), (54 * 3 + 2500, 3, 3));
         assert!(skb.segments_fit(1054) && !skb.segments_fit(1053));
         skb.set_gso(1000, true);

@@ -268,9 +268,9 @@ pub struct Quoted {
     pub dport: u16,
 }
 
-/// TCP flag bits.
+/// TCP flag bits: the header's byte 13, and AE of the byte before as bit 8.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct TcpFlags(pub u8);
+pub struct TcpFlags(pub u16);
 
 impl TcpFlags {
     /// FIN.
@@ -289,7 +289,25 @@ impl TcpFlags {
     pub const ECE: TcpFlags = TcpFlags(0x40);
     /// CWR (RFC 3168).
     pub const CWR: TcpFlags = TcpFlags(0x80);
+    /// AE (RFC 9768).
+    pub const AE: TcpFlags = TcpFlags(0x100);
 
+    /// Flags whose ACE field, which is AE, CWR and ECE, says `ace` modulo 8 (RFC 9768 section 3.1.1).
+    pub const fn of_ace(ace: u32) -> TcpFlags {
+        TcpFlags((ace as u16 & 7) << 6)
+    }
+    /// The ACE field, 0..=7.
+    pub const fn ace(self) -> u32 {
+        (self.0 >> 6 & 7) as u32
+    }
+    /// All but these.
+    pub const fn without(self, flags: TcpFlags) -> TcpFlags {
+        TcpFlags(self.0 & !flags.0)
+    }
+    /// The header's byte 13: without AE.
+    pub const fn byte(self) -> u8 {
+        self.0 as u8
+    }
     /// Whether all of `flags` are set.
     pub const fn has(self, flags: TcpFlags) -> bool {
         self.0 & flags.0 == flags.0
@@ -300,7 +318,43 @@ impl TcpFlags {
     }
 }
 
-/// A TCP header with the options that are modelled (RFC 9293, 7323, 2018).
+/// The Accurate ECN option: bytes of payload that came with each mark, modulo 2^24 (RFC 9768 section 3.2.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AccEcn {
+    /// Kind 174, whose counters are of ECT(1), CE and ECT(0); else 172: ECT(0), CE, ECT(1).
+    pub order1: bool,
+    /// How many of the counters it has, 0..=3.
+    pub fields: u8,
+    /// The counters, high byte first; the first `fields` count.
+    pub counters: [[u8; 3]; 3],
+}
+
+impl AccEcn {
+    /// One with so many of these counters.
+    pub fn new(order1: bool, fields: u8, counters: [u32; 3]) -> AccEcn {
+        let fields = fields.min(3);
+        let mut option = AccEcn { order1, fields, ..AccEcn::default() };
+        for (to, c) in option.counters.iter_mut().zip(counters).take(fields.into()) {
+            *to = [(c >> 16) as u8, (c >> 8) as u8, c as u8];
+        }
+        option
+    }
+    /// Counter number `n`, where it has one.
+    pub fn counter(&self, n: usize) -> Option<u32> {
+        let bytes = self.counters.get(n).filter(|_| n < usize::from(self.fields))?;
+        Some(bytes.iter().fold(0, |sum, &b| sum << 8 | u32::from(b)))
+    }
+    /// Its length without padding, bytes.
+    pub fn len(&self) -> u32 {
+        2 + 3 * u32::from(self.fields)
+    }
+    /// Whether it has no counter.
+    pub fn is_empty(&self) -> bool {
+        self.fields == 0
+    }
+}
+
+/// A TCP header with the options that are modelled (RFC 9293, 7323, 2018, 9768).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)] // What every segment has stands first.
 pub struct Tcp {
@@ -328,11 +382,14 @@ pub struct Tcp {
     pub sack_permitted: bool,
     /// SACK blocks, left and right edge; the first `sack_count` count.
     pub sack: [(u32, u32); 4],
+    /// Accurate ECN option.
+    pub accecn: Option<AccEcn>,
 }
 
 impl Tcp {
     /// Length of the options as Linux lays them out, padded to 4 bytes.
-    /// SYN: MSS 4, SACK-permitted with timestamps 12 (4 alone), window scale 4; else timestamps 12, SACK 4 + 8 a block.
+    /// SYN: MSS 4, SACK-permitted with timestamps 12 (4 alone), window scale 4; else timestamps 12, SACK 4 + 8 a block. Accurate ECN 12 or 8; with one
+    /// counter or none, what is more than a multiple of 4 stands where the option behind has its padding.
     pub fn options_len(&self) -> u32 {
         let mut len = 0;
         if self.mss.is_some() {
@@ -348,6 +405,14 @@ impl Tcp {
         }
         if self.sack_count > 0 {
             len += 4 + 8 * u32::from(self.sack_count);
+        }
+        if let Some(accecn) = &self.accecn {
+            let pads = self.sack_count > 0 || self.sack_permitted && self.timestamps.is_none();
+            len += match accecn.fields {
+                0 if pads => 0,
+                1 if pads || self.wscale.is_some() => 4,
+                _ => accecn.len().next_multiple_of(4),
+            };
         }
         len
     }

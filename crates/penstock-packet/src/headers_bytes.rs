@@ -1,7 +1,7 @@
 //! From header fields to the bytes on the wire (RFC 791, 8200, 826, 9293, 768, 792).
 
 use crate::carried::{Carried, Shim};
-use crate::headers::{ETH_HLEN, ETH_P_TEB, Fragment, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp};
+use crate::headers::{AccEcn, ETH_HLEN, ETH_P_TEB, Fragment, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp};
 use crate::skb::{HEADER_MAX, Skb, Tagged, ethertype};
 use crate::wrap::{Head, Wrapped};
 
@@ -196,13 +196,44 @@ fn ipv6(w: &mut Writer<'_>, h: &Ipv6, payload: u16) {
     }
 }
 
+/// The option that does nothing, for padding.
+const NOP: u8 = 1;
+
+/// The Accurate ECN option; what of it stands in the padding of the option behind.
+//= linux v7.2 net/ipv4/tcp_output.c tcp_options_write
+fn accurate_ecn(w: &mut Writer<'_>, option: &AccEcn) -> Option<[u8; 2]> {
+    let head = [if option.order1 { 174 } else { 172 }, option.len() as u8];
+    let [a, b, c] = option.counters;
+    match option.fields {
+        0 => return Some(head),
+        1 => {
+            w.bytes(&head);
+            w.bytes(&a[..2]);
+            return Some([a[2], NOP]);
+        }
+        2 => {
+            w.bytes(&head);
+            w.bytes(&a);
+            w.bytes(&b);
+        }
+        _ => {
+            w.bytes(&head);
+            w.bytes(&a);
+            w.bytes(&b);
+            w.bytes(&c);
+            w.bytes(&[NOP]);
+        }
+    }
+    None
+}
+
 fn tcp(w: &mut Writer<'_>, t: &Tcp) {
     w.u16(t.sport);
     w.u16(t.dport);
     w.u32(t.seq);
     w.u32(t.ack);
-    w.u8(((t.header_len() / 4) as u8) << 4);
-    w.u8(t.flags.0);
+    w.u8(((t.header_len() / 4) as u8) << 4 | (t.flags.0 >> 8) as u8 & 1);
+    w.u8(t.flags.byte());
     w.u16(t.window);
     w.u32(0);
     // Options in the order and padding of tcp_options_write.
@@ -216,14 +247,26 @@ fn tcp(w: &mut Writer<'_>, t: &Tcp) {
             w.u32(val);
             w.u32(ecr);
         }
-        (true, None) => w.bytes(&[1, 1, 4, 2]),
-        (false, None) => {}
+        _ => {}
+    }
+    let mut left = t.accecn.as_ref().and_then(|option| accurate_ecn(w, option));
+    if t.sack_permitted && t.timestamps.is_none() {
+        w.bytes(&left.take().unwrap_or([NOP; 2]));
+        w.bytes(&[4, 2]);
     }
     if let Some(shift) = t.wscale {
-        w.bytes(&[1, 3, 3, shift]);
+        // One byte that is left goes here; two go together.
+        let one = left.take_if(|l| l[1] == NOP).map_or(NOP, |l| l[0]);
+        w.bytes(&[one, 3, 3, shift]);
+    }
+    if t.sack_count == 0
+        && let Some(left) = left
+    {
+        w.bytes(&[left[0], left[1], NOP, NOP]);
     }
     if t.sack_count > 0 {
-        w.bytes(&[1, 1, 5, 2 + 8 * t.sack_count]);
+        w.bytes(&left.unwrap_or([NOP; 2]));
+        w.bytes(&[5, 2 + 8 * t.sack_count]);
         for &(left, right) in t.sack_blocks() {
             w.u32(left);
             w.u32(right);
@@ -343,7 +386,7 @@ fn read_network(l3: &mut L3, l4: &mut L4, bytes: &[u8], at: usize) -> usize {
     match l4 {
         L4::Tcp(t) => {
             (t.sport, t.dport, t.seq, t.ack) = (two(l4_at), two(l4_at + 2), four(l4_at + 4), four(l4_at + 8));
-            (t.flags.0, t.window) = (one(l4_at + 13), two(l4_at + 14));
+            (t.flags.0, t.window) = (two(l4_at + 12) & 0x1ff, two(l4_at + 14));
             l4_at + t.header_len() as usize
         }
         L4::Udp(u) => {
@@ -550,6 +593,40 @@ mod tests {
         assert_eq!(sack.header_len(), 44);
         let xp = Tcp::default();
         assert_eq!(xp.header_len(), 20);
+    }
+
+    #[test]
+    fn an_accurate_ecn_option_fills_the_padding_of_others() {
+        let option = |fields| Some(AccEcn::new(true, fields, [0x01_02_03, 4, 5]));
+        let bytes = |tcp: Tcp| {
+            let mut out = [0; HEADER_MAX];
+            let mut w = super::Writer { out: &mut out, at: 0 };
+            super::tcp(&mut w, &tcp);
+            let len = w.at;
+            assert_eq!(len as u32, tcp.header_len());
+            out[20..len].to_vec()
+        };
+        let all = bytes(Tcp { accecn: option(3), ..Tcp::default() });
+        assert_eq!(all, [174, 11, 1, 2, 3, 0, 0, 4, 0, 0, 5, 1]);
+        let syn_ack = Tcp {
+            mss: Some(1460),
+            sack_permitted: true,
+            wscale: Some(8),
+            accecn: option(1),
+            ..Tcp::default()
+        };
+        assert_eq!(bytes(syn_ack), [2, 4, 5, 180, 174, 5, 1, 2, 3, 1, 4, 2, 1, 3, 3, 8]);
+        let stamped = Tcp { timestamps: Some((1, 2)), wscale: Some(8), accecn: option(1), ..Tcp::default() };
+        assert_eq!(bytes(stamped)[12..], [174, 5, 1, 2, 3, 3, 3, 8]);
+        let mut sacks = Tcp { sack_count: 1, accecn: option(1), ..Tcp::default() };
+        sacks.sack[0] = (7, 8);
+        assert_eq!(bytes(sacks), [174, 5, 1, 2, 3, 1, 5, 10, 0, 0, 0, 7, 0, 0, 0, 8]);
+        sacks.accecn = option(0);
+        assert_eq!(bytes(sacks), [174, 2, 5, 10, 0, 0, 0, 7, 0, 0, 0, 8]);
+        // A byte that is as padding, and nothing behind it.
+        let alone = AccEcn::new(false, 1, [0x01_02_01, 0, 0]);
+        assert_eq!(bytes(Tcp { accecn: Some(alone), ..Tcp::default() }), [172, 5, 1, 2, 1, 1, 1, 1]);
+        assert_eq!((alone.counter(0), alone.counter(1)), (Some(0x01_02_01), None));
     }
 
     #[test]

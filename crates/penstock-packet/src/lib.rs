@@ -17,7 +17,7 @@ mod wrap;
 
 pub use carried::{Carried, Shim, WireGuard};
 pub use gso::{Cutter, Gso, Segment};
-pub use headers::{Arp, Fragment, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
+pub use headers::{AccEcn, Arp, Fragment, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
 pub use pool::{Extras, Pool};
 pub use skb::{
     Bridged, Packet, Rare, Rarely, Role, Sender, Skb, Tagged, TcNote, Tracked, TxClock, TxTime, ethertype,

@@ -680,7 +680,7 @@ mod tests {
                 message: None,
                 sfb: [13, 14],
                 txtime: Some(TxTime { clock: TxClock::Tai, asked: true, deadline: true }),
-                gso: Some(Gso { size: 1, segs: 2, dodgy: true, counted: false }),
+                gso: Some(Gso { size: 1, segs: 2, dodgy: true, counted: false, keeps_cwr: false }),
                 segment: Some(Segment { number: 1, paged: true, whole: 3, ..Default::default() }),
             }))),
             ..Skb::new(60, L3::Other(1), L4::None)

@@ -1,7 +1,7 @@
 //! `struct tcp_info` as names for the code of scripts.
 //!
 //! Follows: google/packetdrill `code.c`; linux v6.12 include/uapi/linux/tcp.h.
-//! Differs: members that nothing here keeps (`tcpi_max_pacing_rate`, `tcpi_rcv_space`, those of AccECN, …) are not defined: code that asks for one gets
+//! Differs: members that nothing here keeps (`tcpi_max_pacing_rate`, `tcpi_rcv_space`, …) are not defined: code that asks for one gets
 //! a NameError.
 
 use crate::code::Names;
@@ -66,7 +66,10 @@ pub(crate) fn tell(names: &mut Names, sock: &Sock, now: Time) {
         CaState::Recovery => 3,
         CaState::Loss => 4,
     };
-    let whole: [(&str, u64); 26] = [
+    let ecn = &i.ecn;
+    let [e1, e0, ce] = ecn.received;
+    let [delivered_e1, delivered_e0, delivered_ce] = ecn.delivered;
+    let whole: [(&str, u64); 36] = [
         ("tcpi_state", state),
         ("tcpi_ca_state", ca),
         ("tcpi_backoff", i.backoff.into()),
@@ -93,6 +96,16 @@ pub(crate) fn tell(names: &mut Names, sock: &Sock, now: Time) {
         ("tcpi_bytes_retrans", i.bytes_retrans),
         ("tcpi_dsack_dups", i.dsack_dups),
         ("tcpi_snd_wnd", i.snd_wnd.into()),
+        ("tcpi_received_ce", ecn.received_ce.into()),
+        ("tcpi_received_e1_bytes", e1.into()),
+        ("tcpi_received_e0_bytes", e0.into()),
+        ("tcpi_received_ce_bytes", ce.into()),
+        ("tcpi_delivered_e1_bytes", delivered_e1.into()),
+        ("tcpi_delivered_e0_bytes", delivered_e0.into()),
+        ("tcpi_delivered_ce_bytes", delivered_ce.into()),
+        ("tcpi_ecn_mode", ecn.mode as u64),
+        ("tcpi_accecn_opt_seen", ecn.option_seen.into()),
+        ("tcpi_accecn_fail_mode", ecn.fail_mode.into()),
     ];
     for (name, value) in whole {
         names.set_int(name, value);

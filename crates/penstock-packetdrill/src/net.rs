@@ -29,6 +29,8 @@ pub(crate) struct Setting {
     pub remote: IpAddr,
     pub gateway: IpAddr,
     pub mtu: u32,
+    /// Longer packets come in as several segments of so many bytes that the card has joined (`--mss`); 0: each is one.
+    pub mss: u32,
     pub hz: u32,
 }
 
@@ -43,6 +45,7 @@ impl Setting {
                 remote: IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
                 gateway: IpAddr::V6(at(0x8888)),
                 mtu: 1520,
+                mss: 0,
                 hz: 1000,
             };
         }
@@ -52,6 +55,7 @@ impl Setting {
             remote: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
             gateway: IpAddr::V4(Ipv4Addr::new(192, 168, 0, 2)),
             mtu: 1500,
+            mss: 0,
             hz: 1000,
         }
     }
@@ -307,8 +311,9 @@ impl Net {
         let ecn = EcnField::of_tos(packet.tos());
         self.pool.free(packet);
         let now = self.now;
-        let mine =
-            |s: &Sock| matches!(s.kind, Kind::Tcp(_)) && s.local.1 == tcp.dport && s.remote.1 == tcp.sport;
+        // A connection that was reset is not found any more.
+        let open = |k: &Kind| matches!(k, Kind::Tcp(end) if end.state() != State::Closed);
+        let mine = |s: &Sock| open(&s.kind) && s.local.1 == tcp.dport && s.remote.1 == tcp.sport;
         if let Some(n) = self.socks.iter().position(mine) {
             let sock = &mut self.socks[n];
             let Kind::Tcp(end) = &mut sock.kind else { return };
@@ -318,14 +323,17 @@ impl Net {
                 sock.kind = Kind::Gone;
                 return self.reset(&tcp, payload);
             }
-            end.handle_segment(&tcp, payload, ecn, now);
+            match self.setting.mss {
+                mss @ 1.. if payload > mss => end.handle_segments(&tcp, payload, mss, ecn, now),
+                _ => end.handle_segment(&tcp, payload, ecn, now),
+            }
             return self.pump(n);
         }
         let listens = |s: &Sock| matches!(s.kind, Kind::Listens(_)) && s.local.1 == tcp.dport;
         if let Some(parent) = self.socks.iter().position(listens) {
             let mut cfg = self.socks[parent].cfg.clone();
             self.route_config(&mut cfg, self.socks[parent].maxseg);
-            if let Some(end) = Endpoint::accept(&cfg, &tcp, 0, now) {
+            if let Some(end) = Endpoint::accept_marked(&cfg, &tcp, ecn, 0, now) {
                 let of = &self.socks[parent];
                 let (tos, maxseg, local) = (of.tos, of.maxseg, of.local);
                 let (lowat, timeout) = (of.notsent_lowat, of.user_timeout);
@@ -388,11 +396,9 @@ impl Net {
         cfg.hz = self.host.hz();
         let _ = cfg.set_cc(&s.congestion_control);
         (cfg.sack, cfg.timestamps, cfg.window_scaling) = (s.sack, s.timestamps, s.window_scaling);
-        cfg.ecn = match s.ecn {
-            0 => Ecn::Off,
-            1 => Ecn::On,
-            _ => Ecn::Accept,
-        };
+        cfg.ecn = Ecn::of_setting(s.ecn);
+        (cfg.ecn_option, cfg.ecn_fallback) = (s.ecn_option, s.ecn_fallback);
+        cfg.invalid_ratelimit = s.invalid_ratelimit;
         cfg.slow_start_after_idle = s.slow_start_after_idle.unwrap_or(cfg.slow_start_after_idle);
         let [syn, synack, data] = s.retries;
         (cfg.syn_retries, cfg.synack_retries) =
@@ -429,6 +435,15 @@ impl Net {
         });
         cfg
     }
+    /// Connections hear of the settings that they look at with each segment.
+    pub fn settings_changed(&mut self) {
+        let option = self.host.tcp_settings().ecn_option;
+        for sock in &mut self.socks {
+            if let Kind::Tcp(end) = &mut sock.kind {
+                end.set_ecn_option(option);
+            }
+        }
+    }
     /// Connections hear of a route's MTU.
     pub fn routes_changed(&mut self) {
         let (remote, now) = (self.setting.remote, self.now);
@@ -460,7 +475,7 @@ impl Net {
             let _ = cfg.set_cc(name);
         }
         if route.ecn {
-            cfg.ecn = Ecn::On;
+            cfg.ecn = cfg.ecn.asked();
         }
         if let Some(advmss) = route.advmss {
             cfg.mss = cfg.mss.min(advmss.min(65_495) as u16);

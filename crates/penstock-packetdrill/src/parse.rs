@@ -1,11 +1,12 @@
 //! From tokens to a script.
 //!
 //! Follows: google/packetdrill `parser.y`.
-//! Differs: packets of UDP and ICMP, headers around a packet (GRE, MPLS, PSP, IP in IP), AccECN and the options of Fast Open and MD5 are
+//! Differs: packets of UDP and ICMP, headers around a packet (GRE, MPLS, PSP, IP in IP) and the options of Fast Open and MD5 are
 //! refused by name.
 
 use crate::lex::{Placed, Token, tokens};
 use crate::script::{Action, Call, Event, Expr, Fault, Packet, Script, TcpOption, Tos, When};
+use penstock_packet::AccEcn;
 
 /// How deep arguments may stand within each other.
 const DEEPEST: u32 = 64;
@@ -293,8 +294,8 @@ impl Parser {
         self.expect(close)
     }
 
-    /// `S`, `P.`, `.`, `SEW`, `-`.
-    fn flags(&mut self) -> Read<u8> {
+    /// `S`, `P.`, `.`, `SEW`, `-`; `.5`, `P5.`: what the ACE field says (RFC 9768).
+    fn flags(&mut self) -> Read<u16> {
         if self.has('-') {
             return Ok(0);
         }
@@ -312,13 +313,19 @@ impl Parser {
                     'U' => return self.fault("urgent data is not run here"),
                     'E' => 0x40,
                     'W' => 0x80,
-                    'A' => return self.fault("AccECN (flag A) is not run here: 6.12 does not have it"),
-                    _ => return self.fault(format!("{letters}: {c} is no flag (F S R P . E W)")),
+                    'A' => 0x100,
+                    '0'..='7' => (c as u16 - u16::from(b'0')) << 6,
+                    _ => return self.fault(format!("{letters}: {c} is no flag (F S R P . E W A)")),
                 };
             }
         }
-        if let Some(Token::Float(_, text)) = self.peek() {
-            return self.fault(format!("{text}: AccECN's counter is not run here: 6.12 does not have it"));
+        if let Some(Token::Float(_, text)) = self.peek().cloned() {
+            let ace = text.strip_prefix('.').and_then(|n| n.parse::<u16>().ok()).filter(|&n| n < 8);
+            let Some(ace) = ace else {
+                return self.fault(format!("{text}: the ACE field says 0 to 7: .5"));
+            };
+            self.at += 1;
+            return Ok(flags | 0x10 | ace << 6);
         }
         if self.has('.') {
             return Ok(flags | 0x10);
@@ -357,7 +364,7 @@ impl Parser {
                 }
                 "FO" | "FOEXP" => return self.fault("Fast Open is not run here"),
                 "md5" => return self.fault("MD5 signatures are not run here"),
-                "ECN" => return self.fault("AccECN is not run here: 6.12 does not have it"),
+                "ECN" => TcpOption::AccEcn(self.accurate_ecn()?),
                 _ => {
                     return self.fault(format!(
                         "{word} is no TCP option here: nop, eol, mss, wscale, sackOK, sack, TS"
@@ -376,6 +383,20 @@ impl Parser {
         }
     }
 
+    /// `e1b 1 ceb 0 e0b 1`, or the other way round; fields from the end may be left out.
+    fn accurate_ecn(&mut self) -> Read<AccEcn> {
+        let order1 = !self.is_word("e0b");
+        let names = if order1 { ["e1b", "ceb", "e0b"] } else { ["e0b", "ceb", "e1b"] };
+        let (mut counters, mut fields) = ([0; 3], 0);
+        for (name, counter) in names.into_iter().zip(&mut counters) {
+            if !self.has_word(name) {
+                break;
+            }
+            *counter = self.number(0xff_ffff, name)? as u32;
+            fields += 1;
+        }
+        Ok(AccEcn::new(order1, fields, counters))
+    }
     fn sack(&mut self) -> Read<Vec<(u32, u32)>> {
         let mut blocks = Vec::new();
         while matches!(self.peek(), Some(Token::Int(_))) {
@@ -506,6 +527,17 @@ mod tests {
         assert_eq!(p.options, Some(vec![TcpOption::Sack(vec![(1, 2), (3, 4)])]));
         let Action::Packet(p) = one("* > R 1:1(0) <...>").action else { panic!("a packet") };
         assert_eq!((p.flags, p.options), (4, None));
+        for (text, flags) in [("P.5", 0x158), ("F5.", 0x151), ("EAP.", 0x158), ("WA.", 0x190)] {
+            let Action::Packet(p) = one(&format!("0 > {text} 1:1(0) ack 1")).action else {
+                panic!("a packet")
+            };
+            assert_eq!(p.flags, flags, "{text}");
+        }
+        let Action::Packet(p) = one("0 < . 1:1(0) ack 1 <ECN e0b 7 ceb 8,nop>").action else {
+            panic!("a packet")
+        };
+        let option = AccEcn::new(false, 2, [7, 8, 0]);
+        assert_eq!(p.options, Some(vec![TcpOption::AccEcn(option), TcpOption::Nop]));
     }
 
     #[test]
@@ -543,7 +575,11 @@ mod tests {
         assert_eq!(fault("0 < udp (8)"), "packets of udp are not run here: TCP alone");
         assert_eq!(fault("0 < S 0:0(0) <FO 1>"), "Fast Open is not run here");
         assert_eq!(fault("0 < S 0:0(0) <...>"), "<...> is for packets that leave");
-        assert_eq!(fault("0 > SEWA 0:0(0)"), "AccECN (flag A) is not run here: 6.12 does not have it");
+        assert_eq!(fault("0 > .8 1:1(0) ack 1"), ".8: the ACE field says 0 to 7: .5");
+        assert_eq!(
+            fault("0 < . 1:1(0) ack 1 <ECN e0b 16777216>"),
+            "e0b 16777216 is out of range (0 to 16777215)"
+        );
         assert_eq!(fault(""), "there is no event in the script");
         assert_eq!(fault(&format!("0 a({}", "[".repeat(100))), "arguments stand too deep within each other");
     }

@@ -167,6 +167,7 @@ fn settings(script: &Script, options: &Options) -> Ran<(Settings, Setting)> {
             "tcp_ts_tick_usecs" => set.ts_tick_us = whole()?.clamp(0, 1_000_000),
             "strict_segments" => set.strict = true,
             "mtu" => setting.mtu = whole()?.clamp(576, 65_535) as u32,
+            "mss" => setting.mss = whole()?.clamp(1, 65_535) as u32,
             "local_ip" => setting.local = address()?,
             "remote_ip" => setting.remote = address()?,
             "gateway_ip" => setting.gateway = address()?,
@@ -177,7 +178,7 @@ fn settings(script: &Script, options: &Options) -> Ran<(Settings, Setting)> {
                 return fail(
                     0,
                     format!(
-                        "--{name} is not run here: there are define ip_version local_ip remote_ip gateway_ip mtu strict_segments tolerance_usecs \
+                        "--{name} is not run here: there are define ip_version local_ip remote_ip gateway_ip mtu mss strict_segments tolerance_usecs \
                      tolerance_percent tcp_ts_tick_usecs"
                     ),
                 );
@@ -405,6 +406,7 @@ impl Run<'_> {
         let mut machine = At { now: self.net.now, host: &mut self.net.host };
         let done = self.shell.line(&format!("cd {FOLDER}\n{text}"), &mut machine, &mut kept);
         self.net.effects();
+        self.net.settings_changed();
         self.net.routes_changed();
         self.net.pump_all();
         self.report.printed.push_str(&kept.stdout);

@@ -1,5 +1,7 @@
 //! A script as data: what happens, and when.
 
+use penstock_packet::AccEcn;
+
 /// A fault in a script's text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
@@ -93,7 +95,7 @@ pub struct Packet {
     /// Source and destination port, where they are not the connection's.
     pub ports: Option<(u16, u16)>,
     /// Flags, as in the header.
-    pub flags: u8,
+    pub flags: u16,
     /// Sequence number of the script.
     pub seq: u32,
     /// Payload, bytes.
@@ -117,6 +119,8 @@ pub enum TcpOption {
     Mss(u16),
     /// `wscale N`.
     Wscale(u8),
+    /// `ECN e1b N ceb N e0b N` (order 1), `ECN e0b N ceb N e1b N`: that of Accurate ECN.
+    AccEcn(AccEcn),
     /// `sackOK`.
     SackOk,
     /// `sack L:R …`.

@@ -15,6 +15,7 @@ pub(crate) fn option_len(option: &TcpOption) -> u32 {
         TcpOption::SackOk => 2,
         TcpOption::Sack(blocks) => 2 + 8 * blocks.len() as u32,
         TcpOption::Timestamps(..) => 10,
+        TcpOption::AccEcn(option) => option.len(),
     }
 }
 
@@ -22,6 +23,8 @@ pub(crate) fn option_len(option: &TcpOption) -> u32 {
 //= linux v6.12 net/ipv4/tcp_output.c tcp_options_write
 pub(crate) fn options_of(tcp: &Tcp) -> Vec<TcpOption> {
     use TcpOption::{Mss, Nop, Sack, SackOk, Timestamps, Wscale};
+    // What of Accurate ECN's option stands in the padding of another: a byte, or two.
+    let mut left = 0;
     let mut all = Vec::new();
     all.extend(tcp.mss.map(Mss));
     if let Some((val, ecr)) = tcp.timestamps {
@@ -31,14 +34,36 @@ pub(crate) fn options_of(tcp: &Tcp) -> Vec<TcpOption> {
             all.extend([Nop, Nop]);
         }
         all.push(Timestamps(val, ecr));
-    } else if tcp.sack_permitted {
-        all.extend([Nop, Nop, SackOk]);
+    }
+    if let Some(option) = tcp.accecn {
+        all.push(TcpOption::AccEcn(option));
+        left = [2, 1, 0, 0][usize::from(option.fields.min(3))];
+        if option.fields == 3 {
+            all.push(Nop);
+        }
+    }
+    let mut pad = |all: &mut Vec<TcpOption>, room: usize| {
+        all.extend(std::iter::repeat_n(Nop, room - std::mem::take(&mut left).min(room)));
+    };
+    if tcp.sack_permitted && tcp.timestamps.is_none() {
+        pad(&mut all, 2);
+        all.push(SackOk);
     }
     if let Some(shift) = tcp.wscale {
-        all.extend([Nop, Wscale(shift)]);
+        let one = tcp.accecn.is_some_and(|o| o.fields == 1);
+        match one {
+            true => pad(&mut all, 1),
+            false => all.push(Nop),
+        }
+        all.push(Wscale(shift));
     }
     if tcp.sack_count > 0 {
-        all.extend([Nop, Nop, Sack(tcp.sack[..usize::from(tcp.sack_count).min(4)].to_vec())]);
+        pad(&mut all, 2);
+        all.push(Sack(tcp.sack[..usize::from(tcp.sack_count).min(4)].to_vec()));
+    } else if tcp.accecn.is_some() {
+        // Nothing behind it has padding.
+        let written: u32 = all.iter().map(option_len).sum();
+        all.extend(std::iter::repeat_n(Nop, tcp.options_len().saturating_sub(written) as usize));
     }
     all
 }
@@ -61,6 +86,7 @@ pub(crate) fn header_of(p: &Packet, (sport, dport): (u16, u16)) -> Tcp {
             TcpOption::Mss(mss) => tcp.mss = Some(*mss),
             TcpOption::Wscale(shift) => tcp.wscale = Some(*shift),
             TcpOption::SackOk => tcp.sack_permitted = true,
+            TcpOption::AccEcn(option) => tcp.accecn = Some(*option),
             TcpOption::Timestamps(val, ecr) => tcp.timestamps = Some((*val, *ecr)),
             TcpOption::Sack(blocks) => {
                 tcp.sack_count = blocks.len() as u8;
@@ -84,6 +110,12 @@ fn options_text(options: &[TcpOption]) -> String {
         TcpOption::Mss(mss) => format!("mss {mss}"),
         TcpOption::Wscale(shift) => format!("wscale {shift}"),
         TcpOption::SackOk => "sackOK".to_owned(),
+        TcpOption::AccEcn(o) => {
+            let names = if o.order1 { ["e1b", "ceb", "e0b"] } else { ["e0b", "ceb", "e1b"] };
+            let fields =
+                names.iter().enumerate().filter_map(|(n, name)| Some(format!(" {name} {}", o.counter(n)?)));
+            format!("ECN{}", fields.collect::<String>())
+        }
         TcpOption::Timestamps(val, ecr) => format!("TS val {val} ecr {ecr}"),
         TcpOption::Sack(blocks) => {
             let blocks: Vec<String> = blocks.iter().map(|(l, r)| format!("{l}:{r}")).collect();
@@ -95,8 +127,17 @@ fn options_text(options: &[TcpOption]) -> String {
 }
 
 /// Flags in letters.
-fn flags_text(flags: u8) -> String {
-    let letters = [(0x01, 'F'), (0x02, 'S'), (0x04, 'R'), (0x08, 'P'), (0x40, 'E'), (0x80, 'W'), (0x10, '.')];
+fn flags_text(flags: u16) -> String {
+    let letters = [
+        (0x01, 'F'),
+        (0x02, 'S'),
+        (0x04, 'R'),
+        (0x08, 'P'),
+        (0x40, 'E'),
+        (0x80, 'W'),
+        (0x100, 'A'),
+        (0x10, '.'),
+    ];
     let text: String = letters.iter().filter(|l| flags & l.0 != 0).map(|l| l.1).collect();
     if text.is_empty() { "-".to_owned() } else { text }
 }

@@ -3,6 +3,7 @@
 
 mod material;
 
+use penstock_model::Kernel;
 use penstock_packetdrill::{Options, files_of, parse, run};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -45,6 +46,40 @@ fn scripts(folder: &Path, found: &mut Vec<PathBuf>) {
             found.push(path);
         }
     }
+}
+
+/// The scripts that Linux 7.2 carries in its own source (tools/testing/selftests/net/packetdrill), from the folder that `PENSTOCK_SELFTESTS` names.
+#[test]
+fn scripts_of_the_newest_kernel_pass() {
+    let Some(folder) = std::env::var_os("PENSTOCK_SELFTESTS").map(PathBuf::from) else { return };
+    let mut paths = Vec::new();
+    scripts(&folder, &mut paths);
+    paths.sort();
+    let list = include_str!("../../../vectors/packetdrill-7.2.txt");
+    let known: BTreeMap<&str, &str> =
+        list.lines().filter(|l| !l.starts_with('#')).filter_map(|l| l.split_once(": ")).collect();
+    let mut wrong = Vec::new();
+    for path in &paths {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(path).unwrap();
+        let failure = match parse(&text, &[]) {
+            Err(f) => Some(f.message),
+            Ok(script) => {
+                let files = files_of(&script, &mut |p| std::fs::read_to_string(folder.join(p)).ok());
+                let options = Options { kernel: Kernel::V7_2, files, ..Options::default() };
+                run(&script, &options).failure.map(|f| f.message)
+            }
+        };
+        match (failure, known.get(name.as_str())) {
+            (Some(message), None) => wrong.push(format!("{name}: {message}")),
+            (None, Some(_)) => {
+                wrong.push(format!("{name} passes, but stands in vectors/packetdrill-7.2.txt"))
+            }
+            _ => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(paths.len() >= known.len());
 }
 
 #[test]

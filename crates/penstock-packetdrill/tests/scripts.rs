@@ -1,27 +1,41 @@
 //! Scripts of our own, run as they stand; and what is told where one is wrong.
 
+use penstock_model::Kernel;
 use penstock_packetdrill::{Options, Report, parse, run};
 use std::path::Path;
 
 fn outcome(text: &str) -> Report {
+    outcome_on(Kernel::V6_12, text)
+}
+fn outcome_on(kernel: Kernel, text: &str) -> Report {
     let script = parse(text, &[]).unwrap_or_else(|f| panic!("line {}: {}", f.line, f.message));
-    run(&script, &Options::default())
+    run(&script, &Options { kernel, ..Options::default() })
 }
 
 #[test]
 fn our_scripts_pass_each_time_alike() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
-    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
-    paths.sort();
-    assert!(paths.len() >= 12);
-    for path in paths {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let report = outcome(&text);
-        if let Some(f) = &report.failure {
-            panic!("{}:{}: {}", path.display(), f.line, f.message);
+    for (folder, kernel, least) in [("scripts", Kernel::V6_12, 12), ("scripts-7.2", Kernel::V7_2, 5)] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
+        let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+        paths.sort();
+        assert!(paths.len() >= least);
+        for path in paths {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let report = outcome_on(kernel, &text);
+            if let Some(f) = &report.failure {
+                panic!("{}:{}: {}", path.display(), f.line, f.message);
+            }
+            assert_eq!(report, outcome_on(kernel, &text), "{}", path.display());
         }
-        assert_eq!(report, outcome(&text), "{}", path.display());
     }
+}
+
+#[test]
+fn accurate_ecn_is_of_the_newest_kernel() {
+    let text = "`sysctl -qw net.ipv4.tcp_ecn=3`\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3";
+    assert_eq!(outcome_on(Kernel::V7_2, text).failure, None);
+    let message = outcome(text).failure.unwrap().message;
+    assert!(message.contains("setting key \"net.ipv4.tcp_ecn\": Invalid argument"), "{message}");
 }
 
 /// A connection that is open, and then what is to be looked at, from line 8 on.

@@ -21,6 +21,10 @@ impl Stack {
     pub(crate) const fn feels_its_host(self) -> bool {
         matches!(self, Stack::Linux(_))
     }
+    /// Whether this is Linux as of 7.2.
+    pub const fn is_linux_7_2(self) -> bool {
+        matches!(self, Stack::Linux(Kernel::V7_2))
+    }
     /// Whether this is Linux as of 6.12: microsecond clocks, PRR, RACK-TLP.
     pub const fn is_linux_6_12(self) -> bool {
         matches!(self, Stack::Linux(Kernel::V6_12 | Kernel::V7_2))
@@ -61,6 +65,43 @@ pub enum Ecn {
     Accept,
     /// 1: asked for and agreed to.
     On,
+    /// 3, of Linux 7.2: Accurate ECN is asked for and agreed to.
+    Accurate,
+    /// 4, of Linux 7.2: Accurate ECN is agreed to when the other side asks; asked for is that of RFC 3168.
+    OnAcceptAccurate,
+    /// 5, of Linux 7.2: Accurate ECN is agreed to when the other side asks.
+    AcceptAccurate,
+}
+
+impl Ecn {
+    /// What a number of `net.ipv4.tcp_ecn` says. Those of Linux 7.2 are as 2 for the others, which do not take them.
+    pub const fn of_setting(n: u8) -> Ecn {
+        match n {
+            0 => Ecn::Off,
+            1 => Ecn::On,
+            3 => Ecn::Accurate,
+            4 => Ecn::OnAcceptAccurate,
+            5 => Ecn::AcceptAccurate,
+            _ => Ecn::Accept,
+        }
+    }
+    /// The same where a route says that ECN is asked for (`features ecn`).
+    //= linux v7.2 include/net/tcp_ecn.h tcp_ecn_send_syn
+    pub const fn asked(self) -> Ecn {
+        match self {
+            Ecn::Accurate | Ecn::OnAcceptAccurate => self,
+            Ecn::AcceptAccurate => Ecn::OnAcceptAccurate,
+            _ => Ecn::On,
+        }
+    }
+    /// Whether ECN of either kind is asked for.
+    pub const fn asks(self) -> bool {
+        matches!(self, Ecn::On | Ecn::Accurate | Ecn::OnAcceptAccurate)
+    }
+    /// Whether Accurate ECN is agreed to.
+    pub const fn accepts_accurate(self) -> bool {
+        matches!(self, Ecn::Accurate | Ecn::OnAcceptAccurate | Ecn::AcceptAccurate)
+    }
 }
 
 /// What a socket follows beside, whose program makes its calls one by one ([`Endpoint::send`](crate::Endpoint::send)): segments go in bursts that the card
@@ -144,8 +185,15 @@ pub struct Config {
     pub timestamp_offset: bool,
     /// Offer window scaling (RFC 7323). Default on for Linux, off for XP.
     pub window_scaling: bool,
-    /// Explicit congestion notification (RFC 3168). Default [`Ecn::Accept`]; XP: off.
+    /// Explicit congestion notification (RFC 3168, RFC 9768). Default [`Ecn::Accept`]; XP: off.
     pub ecn: Ecn,
+    /// `tcp_ecn_option` and `tcp_ecn_option_beacon` of Linux 7.2. Default 2 and 3: the option of Accurate ECN goes with every segment.
+    pub ecn_option: (u8, u8),
+    /// `tcp_ecn_fallback`: a repeated SYN asks for no ECN (Linux since 4.2). Default true.
+    pub ecn_fallback: bool,
+    /// Segments out of the window are answered no sooner than so long one after another, where they have no data (`tcp_invalid_ratelimit`; Linux since 4.0).
+    /// Default 500 ms.
+    pub invalid_ratelimit: Span,
     /// TCP_NODELAY: Nagle's algorithm off. Default false.
     pub nodelay: bool,
     /// Send buffer.
@@ -221,9 +269,17 @@ impl Config {
             timestamp_offset: true,
             window_scaling: true,
             ecn: Ecn::Accept,
+            ecn_option: (2, 3),
+            ecn_fallback: today,
+            invalid_ratelimit: Span::from_ms(500),
             nodelay: false,
             sndbuf: Buffer::Auto(16_384, 4_194_304),
-            rcvbuf: if today { Buffer::Auto(131_072, 6_291_456) } else { Buffer::Auto(87_380, 4_194_304) },
+            //= linux v7.2 net/ipv4/tcp.c tcp_init: of a machine with 4 GiB or more; of 6.12, with 768 MiB or more
+            rcvbuf: match kernel {
+                Kernel::V7_2 => Buffer::Auto(131_072, 32 << 20),
+                _ if today => Buffer::Auto(131_072, 6_291_456),
+                _ => Buffer::Auto(87_380, 4_194_304),
+            },
             slow_start_after_idle: true,
             syn_retries: if today { 6 } else { 5 },
             synack_retries: 5,
@@ -269,6 +325,9 @@ impl Config {
             timestamp_offset: true,
             window_scaling: false,
             ecn: Ecn::Off,
+            ecn_option: (2, 3),
+            ecn_fallback: true,
+            invalid_ratelimit: Span::from_ms(500),
             nodelay: false,
             sndbuf: Buffer::Fixed(8_192),
             rcvbuf: Buffer::Fixed(17_520),
@@ -303,6 +362,9 @@ impl Config {
             timestamps: false,
             window_scaling: false,
             ecn: Ecn::Off,
+            ecn_option: (2, 3),
+            ecn_fallback: true,
+            invalid_ratelimit: Span::from_ms(500),
             ns2: ns2::Options::default(),
             ..Config::linux(Kernel::V6_12)
         }

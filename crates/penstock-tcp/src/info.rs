@@ -134,6 +134,39 @@ pub struct TcpInfo {
     pub delivered: u64,
     /// Of these, with ECN marks.
     pub delivered_ce: u64,
+    /// What was agreed on of ECN, and what Accurate ECN counts.
+    pub ecn: AccEcnInfo,
+}
+
+/// What was agreed on of ECN (`tcpi_ecn_mode`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum EcnMode {
+    /// Nothing.
+    #[default]
+    Off,
+    /// That of RFC 3168.
+    Classic,
+    /// That of RFC 9768.
+    Accurate,
+    /// Accurate ECN was asked for, and not answered yet.
+    Pending,
+}
+
+/// What Accurate ECN counts and thinks (Linux 7.2); all 0 without it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AccEcnInfo {
+    /// What was agreed on.
+    pub mode: EcnMode,
+    /// Marked segments that came (`tcpi_received_ce`).
+    pub received_ce: u32,
+    /// Payload bytes that came in ECT(1), ECT(0) and CE (`tcpi_received_e1_bytes`, …).
+    pub received: [u32; 3],
+    /// The same of what arrived there, as far as the peer has told (`tcpi_delivered_e1_bytes`, …).
+    pub delivered: [u32; 3],
+    /// What seems to be spoilt on the way: 1 and 2 the ACE field out and in, 4 and 8 the option out and in (`tcpi_accecn_fail_mode`).
+    pub fail_mode: u8,
+    /// The peer's option: 0 not seen, 1 seen without counters, 2 with, 3 spoilt (`tcpi_accecn_opt_seen`).
+    pub option_seen: u8,
 }
 
 /// The part of a [`TcpInfo`] that changes most; names and units as there.

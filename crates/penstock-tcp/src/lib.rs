@@ -19,5 +19,5 @@ mod seq;
 
 pub use config::{Buffer, Calls, Config, Ecn, Stack};
 pub use endpoint::{CallInfo, Endpoint, SendFlags, Sent};
-pub use info::{CaState, Error, Gauges, State, TcpInfo};
+pub use info::{AccEcnInfo, CaState, EcnMode, Error, Gauges, State, TcpInfo};
 pub use segment::{EcnField, Transmit, reset_for};

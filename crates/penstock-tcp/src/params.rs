@@ -11,6 +11,8 @@ use penstock_model::{Kernel, Span};
 pub(crate) struct Params {
     /// Today's Linux.
     pub today: bool,
+    /// Linux as of 7.2.
+    pub newest: bool,
     /// Windows XP.
     pub xp: bool,
     /// Tail loss probes are sent.
@@ -20,8 +22,6 @@ pub(crate) struct Params {
     pub rto_init: u32,
     /// tcp_reordering: duplicate ACKs that start fast retransmit.
     pub reordering: u32,
-    /// Forward acknowledgement: holes below the highest SACK count as lost (2.6.35).
-    pub fack: bool,
     /// Memory of an skb beyond its data, bytes.
     pub skb_overhead: u32,
 }
@@ -32,35 +32,35 @@ impl Params {
         match stack {
             Stack::Linux(Kernel::V2_6_35) => Params {
                 today: false,
+                newest: false,
                 xp: false,
                 tlp: false,
                 rto_min: s(200),
                 rto_max: s(120_000),
                 rto_init: s(3_000),
                 reordering: 3,
-                fack: true,
                 skb_overhead: 512,
             },
             Stack::Linux(_) | Stack::Ns2 => Params {
                 today: true,
+                newest: matches!(stack, Stack::Linux(Kernel::V7_2)),
                 xp: false,
                 tlp: true,
                 rto_min: s(200),
                 rto_max: s(120_000),
                 rto_init: s(1_000),
                 reordering: 3,
-                fack: false,
                 skb_overhead: 960,
             },
             Stack::WindowsXp => Params {
                 today: false,
+                newest: false,
                 xp: true,
                 tlp: false,
                 rto_min: s(300),
                 rto_max: s(240_000),
                 rto_init: s(3_000),
                 reordering: 2,
-                fack: false,
                 skb_overhead: 0,
             },
         }

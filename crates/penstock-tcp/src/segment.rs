@@ -7,12 +7,15 @@ use penstock_model::Time;
 use penstock_packet::{Tcp, TcpFlags};
 
 /// The ECN field of the IP header that a segment came in (RFC 3168 section 5).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EcnField {
     /// 00: its sender does not speak ECN for it.
+    #[default]
     NotEct,
-    /// 01 or 10: it may be marked.
-    Ect,
+    /// 01: it may be marked.
+    Ect1,
+    /// 10: it may be marked.
+    Ect0,
     /// 11: it was marked on the way.
     Ce,
 }
@@ -22,8 +25,9 @@ impl EcnField {
     pub const fn of_tos(tos: u8) -> EcnField {
         match tos & 3 {
             0 => EcnField::NotEct,
-            3 => EcnField::Ce,
-            _ => EcnField::Ect,
+            1 => EcnField::Ect1,
+            2 => EcnField::Ect0,
+            _ => EcnField::Ce,
         }
     }
 }

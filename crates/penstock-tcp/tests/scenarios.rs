@@ -33,8 +33,8 @@ fn rate(v: &Value) -> Option<i64> {
     Some(text[..digits].parse::<i64>().unwrap() * unit)
 }
 
-fn config(s: &Value) -> Config {
-    let mut cfg = Config::linux(Kernel::V6_12);
+fn config(s: &Value, kernel: Kernel) -> Config {
+    let mut cfg = Config::linux(kernel);
     cfg.set_cc(s["cc"].as_str().unwrap()).unwrap();
     cfg.hz = 100;
     cfg.mss = (mtu(s) - 40) as u16;
@@ -45,7 +45,7 @@ fn config(s: &Value) -> Config {
                 (cfg.timestamps, cfg.timestamp_offset) = (on > 0, on == 1)
             }
             ("net.ipv4.tcp_window_scaling", Some(on)) => cfg.window_scaling = on > 0,
-            ("net.ipv4.tcp_ecn", Some(1)) => cfg.ecn = Ecn::On,
+            ("net.ipv4.tcp_ecn", Some(n)) => cfg.ecn = Ecn::of_setting(n as u8),
             other => panic!("{other:?} is not known here"),
         }
     }
@@ -126,8 +126,8 @@ fn fates(s: &Value) -> impl FnMut(usize, &Transmit, u64) -> Fate + 'static {
 }
 
 /// Runs a scenario.
-fn run(s: &Value) -> (Pair, Time) {
-    let (mut a, mut b) = (config(s), config(s));
+fn run(s: &Value, kernel: Kernel) -> (Pair, Time) {
+    let (mut a, mut b) = (config(s, kernel), config(s, kernel));
     // The scenario's controller is the connecting socket's; the accepted one has the kernel's (net.ipv4.tcp_congestion_control).
     b.set_cc("cubic").unwrap();
     a.nodelay = s["nodelay"] == true;
@@ -171,7 +171,7 @@ fn ours(p: &Pair, start: Time) -> [Side; 2] {
         let ack = if t.flags.0 & 0x10 != 0 { t.ack.wrapping_sub(theirs) } else { 0 };
         let sacks =
             t.sack_blocks().iter().map(|b| (b.0.wrapping_sub(theirs), b.1.wrapping_sub(theirs))).collect();
-        let segment = (t.seq.wrapping_sub(mine), s.t.payload_len, ack, t.flags.0, t.window, sacks);
+        let segment = (t.seq.wrapping_sub(mine), s.t.payload_len, ack, t.flags.byte(), t.window, sacks);
         sides[s.from].push(((at - start).as_ns() / 1000, segment));
     }
     sides[B].sort_by_key(|r| r.0);
@@ -248,14 +248,22 @@ fn window_difference(s: &Value, p: &Pair, start: Time, last_us: i64) -> Option<S
 /// `PENSTOCK_SCENARIO=NAME` looks at those whose name holds it and prints both sides; `PENSTOCK_SCENARIOS=FILE` at another recording.
 #[test]
 fn segments_are_linux_s() {
-    let alike = compare(include_str!("../../../vectors/tcp/scenarios.jsonl"));
+    let alike = compare(include_str!("../../../vectors/tcp/scenarios.jsonl"), DIFFERENCES, Kernel::V6_12);
+    println!("{alike} scenarios are alike");
+}
+
+/// The same of Linux 7.2.
+#[test]
+fn segments_are_the_newest_linux_s() {
+    let recording = include_str!("../../../vectors/tcp/scenarios-7.2.jsonl");
+    let alike = compare(recording, DIFFERENCES_7_2, Kernel::V7_2);
     println!("{alike} scenarios are alike");
 }
 
 #[test]
 fn controls_are_linux_s() {
     let text = include_str!("../../../vectors/tcp/controls.jsonl");
-    let alike = compare(text);
+    let alike = compare(text, DIFFERENCES, Kernel::V6_12);
     println!("{alike} transfers of the congestion controls are alike");
     // Five of each control at least.
     for a in penstock_tcp::cc::ALGORITHMS.iter().filter(|a| !["bbr3", "ledbat"].contains(&a.name)) {
@@ -265,15 +273,18 @@ fn controls_are_linux_s() {
     }
 }
 
+const DIFFERENCES: &str = include_str!("../../../vectors/tcp/differences.txt");
+const DIFFERENCES_7_2: &str = include_str!("../../../vectors/tcp/differences-7.2.txt");
+
 /// Compares each line of a recording with what happens here; answers how many are alike.
-fn compare(recording: &str) -> usize {
+fn compare(recording: &str, differences: &str, kernel: Kernel) -> usize {
     let other = std::env::var("PENSTOCK_SCENARIOS").ok();
     let text = match &other {
         Some(path) => std::fs::read_to_string(path).unwrap(),
         None => recording.to_owned(),
     };
     let only = std::env::var("PENSTOCK_SCENARIO").ok();
-    let listed: Vec<&str> = include_str!("../../../vectors/tcp/differences.txt")
+    let listed: Vec<&str> = differences
         .lines()
         .filter(|l| !l.starts_with('#'))
         .map(|l| l.split_once(": ").expect("a name and a reason").0)
@@ -285,7 +296,7 @@ fn compare(recording: &str) -> usize {
         if only.as_ref().is_some_and(|o| !name.contains(o.as_str())) {
             continue;
         }
-        let (p, start) = run(&s);
+        let (p, start) = run(&s, kernel);
         let (want, got) = (recorded(&s), ours(&p, start));
         let last = want.iter().flatten().map(|r| r.0).max().unwrap_or(0);
         let last = last.max((p.now - start).as_ns() / 1000);

@@ -137,7 +137,7 @@ impl Run {
             tcp.timestamps = Some((if old { ms.wrapping_sub(5_000) } else { ms }, self.last_tsval));
         }
         match self.end.as_mut() {
-            Some(e) => e.handle_segment(&tcp, len, if ce { EcnField::Ce } else { EcnField::Ect }, self.now),
+            Some(e) => e.handle_segment(&tcp, len, if ce { EcnField::Ce } else { EcnField::Ect0 }, self.now),
             None => self.end = Endpoint::accept(&self.cfg, &tcp, ISS, self.now),
         }
         self.poll();

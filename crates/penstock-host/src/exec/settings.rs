@@ -150,6 +150,10 @@ impl Host {
         if late && self.kernel == Kernel::V2_6_35 {
             return None;
         }
+        let newest = matches!(key, "net.ipv4.tcp_ecn_option" | "net.ipv4.tcp_ecn_option_beacon");
+        if newest && self.kernel != Kernel::V7_2 {
+            return None;
+        }
         if key.starts_with("net.bridge.") && !self.has_br_netfilter() {
             return None;
         }
@@ -203,7 +207,8 @@ impl Host {
             }
             "net.ipv4.tcp_window_scaling" => self.sysctl.tcp_window_scaling = number()? != 0,
             "net.ipv4.tcp_ecn" => {
-                let ecn = u8::try_from(number()?).ok().filter(|&v| v <= 2).ok_or(INVALID)?;
+                let most = if self.kernel == Kernel::V7_2 { 5 } else { 2 };
+                let ecn = u8::try_from(number()?).ok().filter(|&v| v <= most).ok_or(INVALID)?;
                 self.sysctl.tcp_ecn = ecn;
             }
             _ if self.netfilter.tracking().setting(key).is_some() => {
@@ -222,7 +227,8 @@ impl Host {
                 let numbers: Option<Vec<i64>> = parts.iter().map(|p| long(p)).collect();
                 //= linux v6.12 net/ipv4/sysctl_net_ipv4.c ipv4_net_table
                 let most = match key {
-                    "net.ipv4.icmp_echo_ignore_broadcasts" => 1,
+                    "net.ipv4.icmp_echo_ignore_broadcasts" | "net.ipv4.tcp_ecn_fallback" => 1,
+                    "net.ipv4.tcp_ecn_option" | "net.ipv4.tcp_ecn_option_beacon" => 3,
                     "net.ipv4.tcp_dsack" | "net.ipv4.tcp_frto" | "net.ipv4.tcp_recovery" => 255,
                     "net.ipv4.tcp_pacing_ca_ratio" | "net.ipv4.tcp_pacing_ss_ratio" => 1_000,
                     _ => i64::MAX,

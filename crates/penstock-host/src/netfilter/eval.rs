@@ -381,7 +381,7 @@ fn match_one(m: &Match, skb: &Skb, ip: &Ip, way: &mut Way<'_>) -> bool {
     match m {
         Match::Tcp(t) => match skb.l4 {
             L4::Tcp(tcp) => {
-                let flags = (tcp.flags.0 & t.flags.0 == t.flags.1) != t.invert_flags;
+                let flags = (tcp.flags.byte() & t.flags.0 == t.flags.1) != t.invert_flags;
                 let option = t.option.is_none_or(|(kind, invert)| has_option(&tcp, kind) != invert);
                 t.sport.matches(tcp.sport) && t.dport.matches(tcp.dport) && flags && option
             }

@@ -174,7 +174,10 @@ fn tcp(t: &etherparse::TcpSlice<'_>) -> Tcp {
         dport: t.destination_port(),
         seq: t.sequence_number(),
         ack: t.acknowledgment_number(),
-        flags: TcpFlags(t.header_slice().get(13).copied().unwrap_or(0)),
+        flags: {
+            let byte = |at: usize| u16::from(t.header_slice().get(at).copied().unwrap_or(0));
+            TcpFlags((byte(12) & 1) << 8 | byte(13))
+        },
         window: t.window_size(),
         ..Tcp::default()
     };

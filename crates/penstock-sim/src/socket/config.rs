@@ -14,11 +14,9 @@ fn set_up(cfg: &mut Config, s: &TcpSettings) {
     }
     cfg.timestamp_offset = s.timestamp_offset;
     (cfg.sack, cfg.timestamps, cfg.window_scaling) = (s.sack, s.timestamps, s.window_scaling);
-    cfg.ecn = match s.ecn {
-        0 => Ecn::Off,
-        1 => Ecn::On,
-        _ => Ecn::Accept,
-    };
+    cfg.ecn = Ecn::of_setting(s.ecn);
+    (cfg.ecn_option, cfg.ecn_fallback) = (s.ecn_option, s.ecn_fallback);
+    cfg.invalid_ratelimit = s.invalid_ratelimit;
     cfg.slow_start_after_idle = s.slow_start_after_idle.unwrap_or(cfg.slow_start_after_idle);
     let [syn, synack, data] = s.retries;
     cfg.syn_retries = syn.unwrap_or(cfg.syn_retries);
@@ -52,7 +50,7 @@ fn route_control(cfg: &mut Config, route: &TcpRoute) {
         let _ = cfg.set_cc(name);
     }
     if route.ecn {
-        cfg.ecn = Ecn::On;
+        cfg.ecn = cfg.ecn.asked();
     }
 }
 

@@ -120,7 +120,8 @@ impl Net {
             let (mut cfg, sink) = ((*l.cfg).clone(), l.sink);
             self.route_mss(host, vrf, ip.src, &mut cfg);
             self.route_config(host, vrf, ip.src, &mut cfg);
-            let end = Endpoint::accept(&cfg, tcp, isn, now)?;
+            let ecn = EcnField::of_tos(ip.tos);
+            let end = Endpoint::accept_marked(&cfg, tcp, ecn, isn, now)?;
             Some((listener, sink, end))
         });
         let flow = untag(packet.flow).map(|(flow, part)| (flow, part == Part::Back));

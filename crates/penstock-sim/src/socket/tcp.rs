@@ -317,6 +317,9 @@ impl Net {
         packet.iif = s.opts.bound;
         if segment.gso_size > 0 {
             packet.set_gso(segment.gso_size.min(u16::MAX.into()) as u16, false);
+            if matches!(&s.kind, Kind::Tcp(t) if t.end.is_accurate()) {
+                packet.keep_cwr();
+            }
         }
         packet.seq = if segment.retransmission { RETRANSMISSION } else { 0 };
         (packet.created, packet.queued) = (now, now);

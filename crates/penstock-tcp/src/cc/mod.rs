@@ -85,6 +85,8 @@ pub struct Window {
     pub state: CaState,
     /// Whether ECN was agreed on.
     pub ecn_ok: bool,
+    /// Whether it is Accurate ECN (RFC 9768).
+    pub accurate_ecn: bool,
     /// Segments reckoned to be in the network.
     pub in_flight: u32,
     /// Segments delivered in all.
@@ -148,6 +150,7 @@ impl Window {
             lsndtime: 0,
             state: CaState::Open,
             ecn_ok: false,
+            accurate_ecn: false,
             in_flight: 0,
             delivered: 0,
             delivered_ce: 0,

@@ -16,19 +16,31 @@ use crate::seq;
 use penstock_packet::{Tcp, TcpFlags};
 
 impl Endpoint {
-    /// Deals with the acknowledgement in `seg`, whose data is `start..end`. False when it is to be discarded.
+    /// Deals with the acknowledgement in `seg`, whose data is `start..end` and which is not what header prediction expects (`slow`), or is. False when it is to
+    /// be discarded.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_ack
-    pub(crate) fn ack(&mut self, seg: &Tcp, start: u64, end: u64) -> bool {
+    pub(crate) fn ack(&mut self, seg: &Tcp, start: u64, end: u64, slow: bool) -> bool {
         let ack = seq::unwrap(seg.ack, self.tx.space.una());
         let prior_una = self.tx.space.una();
         let tsval = seg.timestamps.filter(|_| self.tx.stamps.ok()).map_or(0, |t| t.0);
         let mut s = SackState { tsval, ..SackState::default() };
         let mut flag = 0;
         if ack < prior_una {
+            let mut most = u64::from(self.tx.space.max_window());
+            if self.tx.p.newest {
+                most = most.min(prior_una - self.tx.space.iss() - 1);
+            }
+            if self.tx.p.today && prior_una - ack > most {
+                self.challenge();
+                return false;
+            }
             self.old_ack(seg, ack, start, prior_una);
-            return prior_una - ack <= u64::from(self.tx.space.max_window());
+            return prior_una - ack <= most;
         }
         if ack > self.tx.space.nxt() {
+            if self.tx.p.newest {
+                self.challenge();
+            }
             return false;
         }
         if ack > prior_una {
@@ -43,7 +55,7 @@ impl Endpoint {
         let prior_packets = self.tx.q.packets_out();
         let prior_delivered = self.tx.cc.delivered();
         let prior_lost = self.tx.q.lost();
-        self.replace_ts_recent(seg, start);
+        let newer = self.replace_ts_recent(seg, start);
 
         if end != start {
             flag |= DATA;
@@ -53,11 +65,11 @@ impl Endpoint {
             self.recovery.sacktag(&mut self.tx, seg, ack, prior_una, &mut s);
             flag |= s.flag;
         }
-        if seg.flags.has(TcpFlags::ECE) && self.tx.cc.ecn_ok() && !seg.flags.has(TcpFlags::SYN) {
+        if seg.flags.has(TcpFlags::ECE) && self.tx.cc.has_classic_ecn() && !seg.flags.has(TcpFlags::SYN) {
             flag |= ECE;
         }
         self.tx.cc.count_delivered(s.delivered, flag);
-        if seg.flags.has(TcpFlags::CWR) {
+        if seg.flags.has(TcpFlags::CWR) && (self.tx.cc.has_classic_ecn() || !self.tx.p.newest) {
             self.rx.echo.heard();
             if end != start {
                 self.rx.ack_at_once();
@@ -66,6 +78,13 @@ impl Endpoint {
         self.tx.timers.heard(&self.tx.clock);
 
         if prior_packets == 0 {
+            if self.accurate.is_some() {
+                self.process_accurate(seg, s.delivered, s.delivered_bytes, slow, newer, &mut flag);
+            }
+            if self.tx.cc.hears_acks() && self.tx.p.today {
+                self.tx.show_window();
+                self.tx.cc.in_ack_event();
+            }
             if flag & DSACKING_ACK != 0 && self.tx.p.today {
                 self.recovery.fastretrans_alert(&mut self.tx, prior_una, false, &mut flag);
             }
@@ -76,7 +95,7 @@ impl Endpoint {
             return true;
         }
 
-        if self.tx.cc.hears_acks() || !self.tx.p.today {
+        if !self.tx.p.today {
             self.tx.show_window();
             self.tx.cc.in_ack_event();
         }
@@ -87,6 +106,14 @@ impl Endpoint {
         }
         if self.tx.p.today {
             self.recovery.rack_update_reo_wnd(&mut self.tx, s.prior_delivered);
+            if self.accurate.is_some() {
+                let delivered = (self.tx.cc.delivered() - prior_delivered) as u32;
+                self.process_accurate(seg, delivered, s.delivered_bytes, slow, newer, &mut flag);
+            }
+            if self.tx.cc.hears_acks() {
+                self.tx.show_window();
+                self.tx.cc.in_ack_event();
+            }
             if self.recovery.probe_is_out() {
                 self.recovery.process_tlp_ack(&mut self.tx, ack, flag);
             }

@@ -3,10 +3,11 @@
 //! Follows: linux v6.12 net/ipv4/tcp_input.c `tcp_rcv_state_process`, `tcp_rcv_synsent_state_process`,
 //! `tcp_validate_incoming`, `tcp_fin`, net/ipv4/tcp_minisocks.c `tcp_timewait_state_process`; RFC 9293 section 3.10.7;
 //! RFC 7323 section 5 (PAWS); RFC 3168 section 6.1.
-//! Differs: no challenge ACKs (RFC 5961): an RST within the window that is not at its edge, and a SYN within it, are
-//! answered by an ordinary ACK; a wrong acknowledgement of our SYN is ignored, not reset; out-of-window segments are always answered (Linux limits the rate).
+//! Differs: challenge ACKs (RFC 5961) of all connections together are not limited, as `tcp_challenge_ack_limit` does not by itself; a wrong acknowledgement of
+//! our SYN is ignored, not reset.
 
 use super::Endpoint;
+use super::accecn::asks as asks_accurate;
 use crate::config::Ecn;
 use crate::info::{CaState, Error, State};
 use crate::recv::Taken;
@@ -14,6 +15,9 @@ use crate::segment::{EcnField, Transmit};
 use crate::seq;
 use penstock_model::Time;
 use penstock_packet::{Tcp, TcpFlags};
+
+/// What a SYN asks for ECN with.
+const ECE_CWR: TcpFlags = TcpFlags::ECE.with(TcpFlags::CWR);
 
 impl Endpoint {
     /// Several segments came in as one packet, each but the last with `gso_size` bytes of payload; else as
@@ -42,7 +46,7 @@ impl Endpoint {
         }
         match self.state {
             State::Closed => {}
-            State::SynSent => self.syn_sent(seg),
+            State::SynSent => self.syn_sent(seg, ecn),
             State::TimeWait => self.time_wait(seg, payload_len),
             _ => self.synchronized(seg, payload_len, ecn),
         }
@@ -56,19 +60,33 @@ impl Endpoint {
         self.tx.stamps.read_syn(self.cfg.timestamps, stamps, self.tx.clock.us);
         self.tx.sack_ok = self.cfg.sack && syn.sack_permitted;
         self.rcv_scaling = self.cfg.window_scaling && syn.wscale.is_some();
-        let wants_ecn =
-            syn.flags.has(TcpFlags::ECE) && (self.state == State::SynSent || syn.flags.has(TcpFlags::CWR));
-        let ecn_ok = match self.state {
-            State::SynSent => self.tx.cc.ecn_ok() && wants_ecn && !syn.flags.has(TcpFlags::CWR),
-            _ => wants_ecn && (self.cfg.ecn != Ecn::Off || self.tx.cc.needs_ecn()),
-        };
-        self.tx.cc.set_ecn(ecn_ok);
         let options = if self.tx.stamps.ok() { 12 } else { 0 };
         self.mss = syn.mss.unwrap_or(536);
         let clamp = u32::from(self.mss).clamp(88, u32::from(self.cfg.mss));
         let wscale = if self.rcv_scaling { syn.wscale.unwrap_or(0).min(14) } else { 0 };
         self.tx.space.read_syn(syn.seq, u32::from(syn.window), clamp - options, wscale);
         self.rx.begin(syn.seq, u32::from(self.cfg.mss) - options, 20 + options, self.tx.sack_ok);
+    }
+
+    /// What a SYN asks of a listener.
+    //= linux v7.2 net/ipv4/tcp_input.c tcp_ecn_create_request; v6.12 and v2.6.35 likewise, without Accurate ECN
+    pub(super) fn listener_ecn(&mut self, syn: &Tcp, ecn: EcnField) {
+        if self.tx.p.newest && self.cfg.ecn.accepts_accurate() && asks_accurate(syn) {
+            return self.accept_accurate(ecn);
+        }
+        // A SYN that may be marked is none of RFC 3168: unless it asks for something newer, or the controller is one that marks all.
+        let fits = !self.tx.p.today || ecn == EcnField::NotEct || syn.flags.has(TcpFlags::AE);
+        let ok = self.cfg.ecn != Ecn::Off && fits || self.tx.cc.needs_ecn();
+        self.tx.cc.set_ecn(syn.flags.has(ECE_CWR) && ok);
+    }
+    /// The answer to our SYN.
+    //= linux v7.2 include/net/tcp_ecn.h tcp_ecn_rcv_synack; v6.12 net/ipv4/tcp_input.c tcp_ecn_rcv_synack
+    fn synack_ecn(&mut self, synack: &Tcp, ecn: EcnField) {
+        if self.tx.p.newest && self.tx.cc.ecn_ok() {
+            return self.synack_of_newest(synack, ecn);
+        }
+        let flags = synack.flags;
+        self.tx.cc.set_ecn(self.tx.cc.ecn_ok() && flags.has(TcpFlags::ECE) && !flags.has(TcpFlags::CWR));
     }
 
     /// The connection is open.
@@ -162,14 +180,22 @@ impl Endpoint {
         if !active {
             flags = flags.with(TcpFlags::ACK);
         }
-        if active && (self.cfg.ecn == Ecn::On || self.tx.cc.needs_ecn()) && !self.tx.p.xp {
+        if active && (self.cfg.ecn.asks() || self.tx.cc.needs_ecn()) && !self.tx.p.xp {
             self.tx.cc.set_ecn(true);
-            // A repeated SYN asks no more, lest something on the way drops it for that (RFC 3168 section 6.1.1.1).
-            if !again {
-                flags = flags.with(TcpFlags::ECE).with(TcpFlags::CWR);
+            let accurate = self.tx.p.newest && self.cfg.ecn == Ecn::Accurate;
+            if accurate && !again {
+                self.ask_for_accurate();
+            }
+            // A repeated SYN asks no more, lest something on the way drops it for that (RFC 3168 section 6.1.1.1); for Accurate ECN once more.
+            if !again || !self.cfg.ecn_fallback || accurate && self.tx.timers.retransmits() <= 1 {
+                flags = flags.with(ECE_CWR);
+                if accurate {
+                    flags = flags.with(TcpFlags::AE);
+                }
             }
         }
-        if !active && self.tx.cc.ecn_ok() {
+        let timed_out = self.tx.p.newest && again && self.synack_timed_out();
+        if !active && self.tx.cc.has_classic_ecn() && !timed_out {
             flags = flags.with(TcpFlags::ECE);
         }
         if again {
@@ -182,7 +208,7 @@ impl Endpoint {
         self.tx.space.syn_sent();
         self.tx.n.segs_out += 1;
         self.rx.ack_sent();
-        let tcp = Tcp {
+        let mut tcp = Tcp {
             sport: self.sport,
             dport: self.dport,
             seq: self.tx.space.iss() as u32,
@@ -195,18 +221,30 @@ impl Endpoint {
             timestamps: self.tx.stamps.ok().then(|| (self.tx.clock.tsval(), self.tx.stamps.recent())),
             ..Tcp::default()
         };
+        if !active && self.accurate.is_some() {
+            self.write_synack(&mut tcp, again);
+        }
+        self.tx.todo.syn_for_syn = false;
         Transmit {
             tcp,
             payload_len: 0,
             gso_size: 0,
-            ect: false,
+            // A controller that marks all has it in its socket's type of service (tcp_assign_congestion_control).
+            ect: self.tx.p.today && self.tx.cc.needs_ecn(),
             retransmission: again,
             departs: self.tx.clock.now,
         }
     }
 
+    /// Whether the SYN-ACK has been sent again for want of an answer, before the one at hand.
+    //= linux v7.2 include/net/request_sock.h num_timeout
+    pub(super) fn synack_timed_out(&self) -> bool {
+        let this = !self.tx.todo.syn_for_syn;
+        self.tx.timers.retransmits() > u32::from(this)
+    }
+
     //= linux v6.12 net/ipv4/tcp_input.c tcp_rcv_synsent_state_process; RFC 9293 section 3.10.7.3
-    fn syn_sent(&mut self, seg: &Tcp) {
+    fn syn_sent(&mut self, seg: &Tcp, ecn: EcnField) {
         let ours = seq::unwrap(seg.ack, self.tx.space.nxt()) == self.tx.space.iss() + 1
             && self.tx.space.nxt() > self.tx.space.iss();
         if seg.flags.has(TcpFlags::ACK) {
@@ -221,12 +259,18 @@ impl Endpoint {
                 return;
             }
             self.read_syn(seg);
+            self.synack_ecn(seg, ecn);
             self.handshake_rtt();
             self.open();
-            self.tx.todo.ack_first = true;
+            (self.tx.todo.ack_first, self.tx.todo.reflects) = (true, true);
         } else if seg.flags.has(TcpFlags::SYN) && !seg.flags.has(TcpFlags::RST) {
             // Both open at once.
-            self.tx.cc.set_ecn(false);
+            if self.accurate.is_some() {
+                self.crossed_accurate(seg, ecn);
+            } else {
+                let ok = self.tx.cc.ecn_ok() && seg.flags.has(ECE_CWR);
+                self.tx.cc.set_ecn(ok);
+            }
             self.state = State::SynReceived;
             self.read_syn(seg);
             self.tx.todo.syn = true;
@@ -239,7 +283,7 @@ impl Endpoint {
     /// Checks a segment's place in the window; false when it is dealt with.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_validate_incoming
     #[inline]
-    fn acceptable(&mut self, seg: &Tcp, start: u64, end: u64) -> bool {
+    fn acceptable(&mut self, seg: &Tcp, start: u64, end: u64, ecn: EcnField) -> bool {
         let flags = seg.flags;
         if self.tx.stamps.ok() {
             let Some((val, ecr)) = seg.timestamps else {
@@ -249,15 +293,26 @@ impl Endpoint {
             self.tx.stamps.echoed(Some(ecr));
             let old = self.tx.stamps.is_old(val, self.tx.clock.us);
             if old && !flags.has(TcpFlags::RST) && !self.disordered_ack(seg, start, end, val) {
-                self.send_dupack(start, end);
+                if self.tx.p.today && flags.has(TcpFlags::SYN) {
+                    self.challenge();
+                } else if !(self.tx.p.newest && start == end && start < self.rx.next()) {
+                    // 7.2 passes over ACKs that are merely old.
+                    self.send_dupack(seg, start, end);
+                }
                 return false;
             }
         } else {
             self.tx.stamps.echoed(None);
         }
-        if end < self.rx.last_acked() || start > self.rx.next() + u64::from(self.rx.window()) {
+        if self.out_of_window(flags, start, end) {
             if !flags.has(TcpFlags::RST) {
-                self.send_dupack(start, end);
+                if self.tx.p.today && flags.has(TcpFlags::SYN) {
+                    self.challenge();
+                } else {
+                    self.send_dupack(seg, start, end);
+                }
+            } else if self.resets_behind_fin(start) {
+                return self.reset_in_window(self.rx.next());
             }
             return false;
         }
@@ -269,8 +324,13 @@ impl Endpoint {
             if self.state == State::SynReceived && !flags.has(TcpFlags::ACK) {
                 self.tx.todo.syn = true;
                 self.tx.todo.syn_again = true;
+                self.tx.todo.syn_for_syn = true;
+                self.syn_again(seg, ecn);
             } else if self.state == State::SynReceived {
                 return true;
+            } else if self.tx.p.today {
+                self.challenged(seg, ecn);
+                self.challenge();
             } else {
                 self.ack_at_once();
             }
@@ -279,14 +339,62 @@ impl Endpoint {
         true
     }
 
+    /// Whether a segment lies outside the window.
+    //= linux v7.2 net/ipv4/tcp_input.c tcp_sequence; v6.12 likewise, by the window that is offered now
+    #[inline]
+    fn out_of_window(&self, flags: TcpFlags, start: u64, end: u64) -> bool {
+        if end < self.rx.last_acked() {
+            return true;
+        }
+        if !self.tx.p.newest {
+            return start > self.rx.next() + u64::from(self.rx.window());
+        }
+        let limit = self.rx.next() + self.rx.largest_window();
+        // A FIN may stand behind it; what reaches beyond it is taken where nothing waits to be read.
+        end - u64::from(flags.has(TcpFlags::FIN)) > limit && (start > limit || self.rx.readable() > 0)
+    }
+    /// Whether an RST stands where a FIN has been (`tcp_reset_check`).
+    fn resets_behind_fin(&self, start: u64) -> bool {
+        self.tx.p.today
+            && start + 1 == self.rx.next()
+            && matches!(self.state, State::CloseWait | State::LastAck | State::Closing)
+    }
+    /// Whether an answer to a segment out of the window is one too many (`tcp_invalid_ratelimit`).
+    //= linux v6.12 net/ipv4/tcp_input.c __tcp_oow_rate_limited
+    fn oow_limited(&mut self) -> bool {
+        let now = self.tx.clock.jiffies as u32;
+        let least = self.tx.clock.span_to_jiffies(self.cfg.invalid_ratelimit);
+        if self.last_oow != 0 && now.wrapping_sub(self.last_oow) < least {
+            return true;
+        }
+        self.last_oow = now.max(1);
+        false
+    }
+    /// An ACK for somebody who may not be the peer.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_send_challenge_ack; RFC 5961
+    pub(super) fn challenge(&mut self) {
+        if self.oow_limited() {
+            return;
+        }
+        if self.state == State::SynReceived {
+            return self.ack_at_once();
+        }
+        self.tx.todo.ack_first = true;
+    }
+
     fn reset_in_window(&mut self, start: u64) -> bool {
-        if start == self.rx.next() {
+        let sacked = self.tx.p.today && self.rx.last_sacked() == Some(start);
+        //= linux v6.12 net/ipv4/tcp_minisocks.c tcp_check_req: any within the window; 7.2 wants it at its edge
+        let opening = self.state == State::SynReceived && self.tx.p.today && !self.tx.p.newest;
+        if start == self.rx.next() || sacked || opening || self.resets_behind_fin(start) {
             let error = match self.state {
                 State::CloseWait => Error::BrokenPipe,
                 State::SynReceived => Error::Refused,
                 _ => Error::Reset,
             };
             self.done(Some(error));
+        } else if self.tx.p.today {
+            self.challenge();
         } else {
             self.ack_at_once();
         }
@@ -310,23 +418,32 @@ impl Endpoint {
             && self.tx.stamps.recent().wrapping_sub(val) <= replay
     }
 
-    /// Notes the timestamp to echo.
+    /// Notes the timestamp to echo; answers whether it is a later one.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_replace_ts_recent; RFC 7323 section 4.3
     #[inline]
-    pub(super) fn replace_ts_recent(&mut self, seg: &Tcp, start: u64) {
+    pub(super) fn replace_ts_recent(&mut self, seg: &Tcp, start: u64) -> bool {
         if let Some((val, _)) = seg.timestamps
             && self.tx.stamps.ok()
             && start <= self.rx.last_acked()
         {
+            let newer = (val.wrapping_sub(self.tx.stamps.recent()) as i32) > 0;
             self.tx.stamps.replace(val, self.tx.clock.us);
+            return newer;
         }
+        false
     }
 
     /// Answers what lies outside the window.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_send_dupack
-    fn send_dupack(&mut self, start: u64, end: u64) {
+    fn send_dupack(&mut self, seg: &Tcp, start: u64, end: u64) {
+        // One with data is answered each time.
+        let bare = start == end || seg.flags.has(TcpFlags::SYN);
+        if self.tx.p.today && bare && self.oow_limited() {
+            return;
+        }
         if start != end && start < self.rx.next() {
             self.rx.enter_quickack(16);
+            self.came_again(start);
             self.rx.dsack_set(start, end.min(self.rx.next()));
         }
         self.ack_at_once();
@@ -339,7 +456,7 @@ impl Endpoint {
         let start = seq::unwrap(seg.seq, self.rx.next());
         let syn = u64::from(seg.flags.has(TcpFlags::SYN));
         let end = start + syn + u64::from(len) + u64::from(fin);
-        if !self.acceptable(seg, start, end) || !seg.flags.has(TcpFlags::ACK) {
+        if !self.acceptable(seg, start, end, ecn) || !seg.flags.has(TcpFlags::ACK) {
             return;
         }
         let established = self.state == State::Established;
@@ -352,10 +469,21 @@ impl Endpoint {
             let window = self.tx.space.scaled(seg.window, syn > 0);
             self.tx.space.first_window(window, start);
             self.open();
+            if self.accurate.is_some() {
+                self.third_ack(seg, len, ecn);
+                // Its timestamp was taken when the connection was made (tcp_check_req).
+                self.replace_ts_recent(seg, start);
+            }
+        } else if self.accurate.is_some() {
+            match self.state {
+                State::Established => self.count_received(ecn, len, self.rx.joined(len)),
+                State::FinWait2 => self.accurate_is_over(),
+                _ => {}
+            }
         }
         let fast = self.predicted(seg, start);
         self.tx.cc.set_slow_path(!fast);
-        if !self.ack(seg, start, end) {
+        if !self.ack(seg, start, end, !fast) {
             return;
         }
         // Only of an established connection's segments (tcp_rcv_state_process measures none): the handshake's last ACK is not looked at.
@@ -384,7 +512,8 @@ impl Endpoint {
         self.state == State::Established
             && start == self.rx.next()
             && seg.sack_count == 0
-            && seg.flags.0 & !TcpFlags::PSH.0 == TcpFlags::ACK.0
+            && seg.accecn.is_none()
+            && seg.flags.without(TcpFlags::PSH) == self.expected_flags()
             && self.tx.space.scaled(seg.window, false) == self.tx.space.wnd()
             && !self.rx.has_ooo()
             && self.rx.offered() > 0
@@ -413,6 +542,9 @@ impl Endpoint {
     }
 
     fn take_data(&mut self, seg: &Tcp, start: u64, len: u32, fin: bool, ecn: EcnField) {
+        if self.accurate.is_some() && start + u64::from(len) + u64::from(fin) <= self.rx.next() {
+            self.came_again(start);
+        }
         if self.tx.cc.ecn_ok() && len > 0 && self.tx.cc.needs_ecn() {
             self.echo_each_mark(ecn == EcnField::Ce);
         } else if self.tx.cc.ecn_ok() && len > 0 {

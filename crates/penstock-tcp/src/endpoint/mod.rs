@@ -4,6 +4,7 @@
 //! Differs: one segment a time everywhere (no TSO, no GRO, as with `gso_max_segs 1`; bursts where `calls` say so); no urgent data, no Fast Open, no
 //! keepalive, no path MTU discovery; payload has a length and no contents.
 
+mod accecn;
 mod ack;
 mod attempt;
 mod calls;
@@ -21,8 +22,9 @@ use crate::ns2::{OneWay, Opening};
 use crate::params::Params;
 use crate::recovery::Recovery;
 use crate::recv::{Receiver, Timing};
-use crate::segment::Transmit;
+use crate::segment::{EcnField, Transmit};
 use crate::sender::{Sender, Todo};
+use accecn::Accurate;
 use attempt::Trial;
 use calls::CallState;
 pub use calls::{CallInfo, SendFlags, Sent};
@@ -76,16 +78,20 @@ pub struct Endpoint {
     data_ready: Option<Time>,
     rx: Receiver,
     tx: Sender,
+    /// Accurate ECN, asked for or agreed on.
+    accurate: Option<Box<Accurate>>,
     recovery: Recovery,
     // The others.
     rcv_scaling: bool,
-    /// What a socket has beside that is driven call by call.
-    calls: Option<Box<CallState>>,
-    error: Option<Error>,
-    syn_sent_us: u64,
-    aside: Option<Box<Aside>>,
     /// Our FIN was acknowledged: what was learned is to be kept.
     ended_well: bool,
+    error: Option<Error>,
+    /// When a segment out of the window was answered last, jiffies (`last_oow_ack_time`); 0: none was.
+    last_oow: u32,
+    /// What a socket has beside that is driven call by call.
+    calls: Option<Box<CallState>>,
+    syn_sent_us: u64,
+    aside: Option<Box<Aside>>,
     cfg: Box<Config>,
 }
 
@@ -114,6 +120,11 @@ impl Endpoint {
     /// What a listening socket does with a SYN: an endpoint in [`State::SynReceived`], its SYN-ACK ready.
     /// `None` when `syn` is not a SYN (answer it with [`reset_for`](crate::reset_for)).
     pub fn accept(cfg: &Config, syn: &Tcp, isn: u32, now: Time) -> Option<Endpoint> {
+        Endpoint::accept_marked(cfg, syn, EcnField::NotEct, isn, now)
+    }
+
+    /// The same of a SYN that came in a header with this ECN field.
+    pub fn accept_marked(cfg: &Config, syn: &Tcp, ecn: EcnField, isn: u32, now: Time) -> Option<Endpoint> {
         if !syn.flags.has(TcpFlags::SYN) || syn.flags.has(TcpFlags::ACK) || syn.flags.has(TcpFlags::RST) {
             return None;
         }
@@ -124,6 +135,7 @@ impl Endpoint {
             return Some(e);
         }
         e.read_syn(syn);
+        e.listener_ecn(syn, ecn);
         let mss = u32::from(e.cfg.mss) - if e.tx.stamps.ok() { 12 } else { 0 };
         e.rx.select_initial_window(mss, e.rcv_scaling);
         e.tx.todo.syn = true;
@@ -167,10 +179,12 @@ impl Endpoint {
             rcv_scaling: cfg.window_scaling,
             rehashed: 0,
             error: None,
+            last_oow: 0,
             mstamp_us: clock.us,
             syn_sent_us: clock.us,
             data_ready: None,
             one_way: None,
+            accurate: None,
             calls: cfg.calls.filter(|_| p.today).map(|c| Box::new(CallState::new(c, now))),
             cfg: Box::new(cfg),
         }
@@ -183,7 +197,7 @@ impl Endpoint {
             options: cfg.ns2,
             mss: u32::from(cfg.mss),
             time_wait: cfg.time_wait,
-            ecn: (cfg.ecn == Ecn::On, cfg.ecn != Ecn::Off),
+            ecn: (cfg.ecn.asks(), cfg.ecn != Ecn::Off),
             ports: (self.sport, self.dport),
             isn,
         }
@@ -299,6 +313,7 @@ impl Endpoint {
             dsack_dups: n.dsack_dups,
             delivered: w.delivered,
             delivered_ce: w.delivered_ce,
+            ecn: self.accurate_info(),
         };
         if let Some(o) = &self.one_way {
             o.show(&mut info);

@@ -69,7 +69,12 @@ impl Endpoint {
             return Some(self.early_ack(&early));
         }
         if std::mem::take(&mut self.tx.todo.ack_first) {
-            return Some(self.pure_ack());
+            let told = match std::mem::take(&mut self.tx.todo.reflects) {
+                true => self.reflection(),
+                false => TcpFlags(0),
+            };
+            let flags = TcpFlags::ACK.with(told);
+            return Some(self.segment(self.acceptable_seq(), 0, flags));
         }
         let todo = &self.tx.todo;
         if (todo.rexmit_front || todo.rexmit || todo.frto_new)
@@ -137,11 +142,22 @@ impl Endpoint {
     //= linux v6.12 net/ipv4/tcp_output.c tcp_current_mss
     #[inline]
     pub(super) fn current_mss(&self) -> u32 {
+        if self.accurate.is_some() {
+            let (.., options) = self.accurate_options(self.blocks_to_send());
+            return self.tx.space.mss().saturating_sub(options).max(1);
+        }
         if self.tx.sack_ok && self.rx.has_sacks() {
             let blocks = self.rx.sack_blocks(if self.tx.stamps.ok() { 3 } else { 4 });
             return self.tx.space.mss_beside(blocks);
         }
         self.tx.space.mss()
+    }
+    /// SACK blocks that the next segment has room for beside timestamps.
+    fn blocks_to_send(&self) -> u32 {
+        if !self.tx.sack_ok {
+            return 0;
+        }
+        self.rx.sack_blocks(if self.tx.stamps.ok() { 3 } else { 4 })
     }
     /// What a segment carries in the push that is under way: it is reckoned once, when the push begins.
     //= linux v6.12 net/ipv4/tcp_output.c __tcp_push_pending_frames
@@ -240,7 +256,7 @@ impl Endpoint {
             bits |= rtx::PSH;
         }
         let mut t = self.segment(seq, len, flags);
-        if self.tx.cc.ecn_ok() && (len > 0 || self.tx.cc.needs_ecn()) {
+        if self.tx.cc.has_classic_ecn() && (len > 0 || self.tx.cc.needs_ecn()) {
             t.ect = true;
             if self.recovery.take_cwr() {
                 t.tcp.flags = t.tcp.flags.with(TcpFlags::CWR);
@@ -333,9 +349,21 @@ impl Endpoint {
         tcp.sack = early.sacks;
         tcp.sack_count = early.blocks.min(if self.tx.stamps.ok() { 3 } else { 4 });
         self.tx.n.segs_out += 1;
-        let (ect, departs) =
-            (self.tx.cc.ecn_ok() && self.tx.cc.needs_ecn(), self.tx.cc.departs(&self.tx.clock));
+        if self.accurate.is_some() {
+            let (blocks, fields, _) = self.accurate_options(u32::from(tcp.sack_count));
+            tcp.sack_count = blocks as u8;
+            self.write_accurate(&mut tcp, fields, false);
+        }
+        let (ect, departs) = (self.is_ect(), self.tx.cc.departs(&self.tx.clock));
         Transmit { tcp, payload_len: 0, gso_size: 0, ect, retransmission: false, departs }
+    }
+    /// Whether every segment is ECN-capable, with data or without.
+    #[inline]
+    fn is_ect(&self) -> bool {
+        if self.accurate.is_some() {
+            return self.accurate_ect();
+        }
+        self.tx.cc.ecn_ok() && self.tx.cc.needs_ecn()
     }
 
     fn header(&self, seq: u64, flags: TcpFlags, window: u16) -> Tcp {
@@ -344,7 +372,7 @@ impl Endpoint {
             dport: self.dport,
             seq: seq as u32,
             ack: self.rx.next() as u32,
-            flags: if self.tx.cc.ecn_ok() && self.rx.echo.is_demanded() {
+            flags: if self.tx.cc.has_classic_ecn() && self.rx.echo.is_demanded() {
                 flags.with(TcpFlags::ECE)
             } else {
                 flags
@@ -371,7 +399,14 @@ impl Endpoint {
         }
         let window = self.rx.select_window();
         let mut tcp = self.header(seq, flags, window);
-        if self.tx.sack_ok && self.rx.has_sacks() {
+        if self.accurate.is_some() {
+            let (blocks, fields, _) = self.accurate_options(self.blocks_to_send());
+            let dsack = self.rx.has_dsack();
+            if blocks > 0 {
+                tcp.sack_count = self.rx.write_sacks(&mut tcp.sack, blocks as usize);
+            }
+            self.write_accurate(&mut tcp, fields, dsack);
+        } else if self.tx.sack_ok && self.rx.has_sacks() {
             let room = if self.tx.stamps.ok() { 3 } else { 4 };
             // Each segment of several leaves the room that the blocks take.
             let each = if self.sends_whole() { len.min(self.current_mss()) } else { len };
@@ -379,7 +414,7 @@ impl Endpoint {
             tcp.sack_count = self.rx.write_sacks(&mut tcp.sack, room.min(spare as usize));
         }
         self.rx.ack_sent();
-        let ect = self.tx.cc.ecn_ok() && self.tx.cc.needs_ecn();
+        let ect = self.is_ect();
         Transmit {
             tcp,
             payload_len: len,
@@ -393,9 +428,13 @@ impl Endpoint {
     #[cold]
     fn frozen_segment(&mut self, seq: u64, len: u32, flags: TcpFlags) -> Transmit {
         let frozen = self.aside.as_ref().map_or(Tcp::default(), |a| a.header);
-        let echo = if frozen.flags.has(TcpFlags::ECE) { TcpFlags::ECE } else { TcpFlags(0) };
+        let echo = match self.is_accurate() {
+            true => TcpFlags::of_ace(frozen.flags.ace()),
+            false if frozen.flags.has(TcpFlags::ECE) => TcpFlags::ECE,
+            false => TcpFlags(0),
+        };
         let tcp = Tcp { seq: seq as u32, flags: flags.with(echo), ..frozen };
-        let ect = self.tx.cc.ecn_ok() && self.tx.cc.needs_ecn();
+        let ect = self.is_ect();
         Transmit {
             tcp,
             payload_len: len,

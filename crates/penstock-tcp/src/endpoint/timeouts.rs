@@ -24,8 +24,8 @@ impl Endpoint {
     /// Time has come: retransmission, probe, delayed ACK, end of TIME-WAIT. Does nothing when called early.
     pub fn handle_timeout(&mut self, now: Time) {
         self.tx.clock.set(now);
-        // Held-back ACKs carry the time of the segment before (tcp_compressed_ack_kick refreshes no clock).
-        if self.tx.timers.is_due(now) || !self.rx.holds_back_until(now) {
+        // Held-back ACKs carry the time of the segment before (tcp_compressed_ack_kick refreshes no clock before 7.2).
+        if self.tx.timers.is_due(now) || !self.rx.holds_back_until(now) || self.tx.p.newest {
             self.touch(now);
         }
         if let Some(o) = &mut self.one_way {

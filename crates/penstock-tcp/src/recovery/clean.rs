@@ -93,6 +93,9 @@ impl Recovery {
             if tx.p.today {
                 *flag |= SET_XMIT_TIMER;
                 tx.mtu_probe_acked();
+                // What SACK had reported of it is in it.
+                let end = tx.q.front().map_or(tx.space.una(), |f| f.seq);
+                s.delivered_bytes = (end - prior.una) as u32;
             }
             if !tx.sack_ok {
                 self.remove_reno_sacks(tx, pkts, *flag);

@@ -106,7 +106,8 @@ impl Recovery {
             rack: Rack::new(),
             aged_up_to: 0,
             sack_reneg: false,
-            fack: p.fack,
+            // Forward acknowledgement: 2.6.35 takes the holes below the highest SACK for lost.
+            fack: !p.today && !p.xp,
             queue_cwr: false,
             sack_cache: SackCache::default(),
             lost_retrans_low: 0,
@@ -216,7 +217,7 @@ impl Recovery {
 
     /// The peer is to be told that the window has fallen (CWR).
     fn queue_cwr(&mut self, tx: &Sender) {
-        self.queue_cwr |= tx.cc.ecn_ok();
+        self.queue_cwr |= tx.cc.has_classic_ecn();
     }
 
     //= linux v6.12 net/ipv4/tcp_input.c tcp_init_cwnd_reduction

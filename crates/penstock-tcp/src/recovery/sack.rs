@@ -249,6 +249,7 @@ impl Recovery {
             }
             s.flag |= DATA_SACKED;
             s.delivered += 1;
+            s.delivered_bytes += seg.payload();
             s.arrived(&seg);
         });
         if tx.p.today {

@@ -15,6 +15,10 @@ const COMP_SACK_NR: u32 = 44;
 const COMP_SACK_DELAY_NS: u64 = 1_000_000;
 /// How much later their timer goes off where nothing else interrupts (`tcp_comp_sack_slack_ns`).
 const COMP_SACK_SLACK_NS: u64 = 100_000;
+/// The same of 7.2.
+const COMP_SACK_SLACK_NS_7_2: u64 = 10_000;
+/// How much of a round trip they wait at most, per cent (`tcp_comp_sack_rtt_percent` of 7.2; before, 5).
+const COMP_SACK_RTT_PERCENT: u64 = 33;
 
 /// What the receiving half needs to know of the sending half to time its ACKs; jiffies.
 #[derive(Clone, Copy, Debug)]
@@ -155,6 +159,7 @@ impl Receiver {
         self.compressed_at = None;
         self.scheduled = false;
         self.now = false;
+        self.soon = false;
         self.nomem = false;
         self.pushed = false;
         self.pushed2 = false;
@@ -190,6 +195,7 @@ impl Receiver {
             && (self.today() && self.readable() == 0 || self.pick_window() >= self.rcv_wnd)
             || self.quick > 0 && !self.pingpong
             || self.quickack
+            || self.soon
         {
             return true;
         }
@@ -213,7 +219,13 @@ impl Receiver {
             if let Some(us) = timing.srtt_us {
                 rtt8 = rtt8.min(u64::from(us) << 3);
             }
-            let ns = (rtt8 * 125 / 20).min(COMP_SACK_DELAY_NS) + COMP_SACK_SLACK_NS;
+            let ns = match self.newest() {
+                true => {
+                    ((rtt8 + (rtt8 >> 2)) * COMP_SACK_RTT_PERCENT).min(COMP_SACK_DELAY_NS)
+                        + COMP_SACK_SLACK_NS_7_2
+                }
+                false => (rtt8 * 125 / 20).min(COMP_SACK_DELAY_NS) + COMP_SACK_SLACK_NS,
+            };
             self.compressed_at = Some(clock.now + Span::from_ns(ns as i64));
         }
         false

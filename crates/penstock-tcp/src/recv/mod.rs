@@ -147,7 +147,8 @@ pub(crate) struct Receiver {
     dsack: Option<(u64, u64)>,
     queue: VecDeque<Held>,
     ooo: OooQueue,
-    read_total: u64,
+    /// The furthest that was ever offered (7.2).
+    offered_to: u64,
     /// First byte of the stream.
     first_seq: u64,
     // Receive buffer tuning; times in microseconds (6.12) or jiffies
@@ -164,6 +165,8 @@ pub(crate) struct Receiver {
     // The others.
     /// Payload of each of the segments that the packet at hand is made of; 0: it is one.
     joined_of: u16,
+    /// An ACK is sent at once when one is owed.
+    soon: bool,
     compressed_rcv_nxt: u64,
     dup_acks: u32,
     /// Least timeout of a retransmission, jiffies: an ACK is held back for less.
@@ -173,7 +176,9 @@ pub(crate) struct Receiver {
     route_window: u32,
     /// `net.core.rmem_max`, bytes.
     rmem_max: u32,
-    initial_rwnd: Option<u32>,
+    initial_rwnd: u32,
+    /// Where the last report of a duplicate began (`duplicate_sack[0].start_seq`); its last 32 bits.
+    dsack_start: u32,
     /// `Config::deferred_ack`: segments, jiffies.
     deferred: (u32, u64),
 }
@@ -184,7 +189,7 @@ impl Receiver {
             echo: Echo::new(p.today),
             route_window: cfg.window_clamp.unwrap_or(u32::MAX),
             rmem_max: cfg.most_asked.1,
-            initial_rwnd: cfg.initial_rwnd,
+            initial_rwnd: cfg.initial_rwnd.unwrap_or(u32::MAX),
             quickack: cfg.quickack,
             rto_min: p.rto_min,
             stack: cfg.stack,
@@ -204,7 +209,7 @@ impl Receiver {
             rcvbuf: cfg.rcvbuf.initial().min(1 << 30),
             rmem: 0,
             queue: VecDeque::new(),
-            read_total: 0,
+            offered_to: 0,
             ooo: OooQueue::default(),
             fin_at: None,
             sacks: [(0, 0); 4],
@@ -222,12 +227,14 @@ impl Receiver {
             lrcvtime: 0,
             scheduled: false,
             now: false,
+            soon: false,
             nomem: false,
             pushed: false,
             pushed2: false,
             delack: None,
             delack_fires: Time::MAX,
             compressed: 0,
+            dsack_start: 0,
             compressed_rcv_nxt: 0,
             dup_acks: 0,
             compressed_at: None,
@@ -248,6 +255,10 @@ impl Receiver {
 
     fn today(&self) -> bool {
         self.stack.is_linux_6_12()
+    }
+
+    pub(crate) fn newest(&self) -> bool {
+        self.stack.is_linux_7_2()
     }
 
     // ---- Where things stand ----
@@ -292,6 +303,15 @@ impl Receiver {
     pub fn ack_at_once(&mut self) {
         self.now = true;
     }
+    /// The next ACK that is owed is not held back (`ICSK_ACK_NOW` where none is scheduled).
+    #[inline]
+    pub fn ack_soon(&mut self) {
+        self.soon = true;
+    }
+    /// Where the data began whose coming again was noted last, if any was; its last 32 bits.
+    pub fn last_duplicate(&self) -> u32 {
+        self.dsack_start
+    }
     /// Whether one is.
     #[inline]
     pub fn acks_at_once(&self) -> bool {
@@ -329,6 +349,11 @@ impl Receiver {
     /// What is at hand is made of segments with so many bytes each; 0: of one.
     pub fn joined_of(&mut self, gso_size: u32) {
         self.joined_of = gso_size.min(u16::MAX.into()) as u16;
+    }
+
+    /// How many segments what is at hand is made of, with so much payload.
+    pub fn joined(&self, payload: u32) -> u32 {
+        if self.joined_of == 0 { 1 } else { payload.div_ceil(self.joined_of.into()).max(1) }
     }
 
     /// Takes a segment's data and FIN.
@@ -394,6 +419,10 @@ impl Receiver {
                 }
             }
             self.sack_remove();
+            if self.fin_received() {
+                //= linux v6.12 net/ipv4/tcp_input.c tcp_fin: nothing is reported behind it
+                (self.num_sacks, self.dsack) = (0, None);
+            }
             return Taken::InOrder;
         }
         if end <= self.rcv_nxt {
@@ -478,6 +507,7 @@ impl Receiver {
         }
         if data_end > start {
             self.store(self.held(start, len), len, end);
+            self.grow_for_gap();
         } else if self.sack {
             self.sack_new(start, end);
         }
@@ -496,15 +526,14 @@ impl Receiver {
         !self.ooo.is_empty() || self.fin_at.is_some_and(|f| f > self.rcv_nxt)
     }
 
-    /// The application reads `n` bytes; answers whether an ACK is to be sent.
+    /// The application reads `n` bytes; answers whether an ACK is to be sent. `now`: as for [`Receiver::space_adjust`].
     //= linux v6.12 net/ipv4/tcp.c __tcp_cleanup_rbuf
-    pub fn read(&mut self, n: u64, clock: &Clock) -> bool {
+    pub fn read(&mut self, n: u64, now: u64) -> bool {
         let target = self.copied_seq + n;
-        self.read_total += n;
         // Buffer by buffer: the tuning looks after each of them.
         while let Some(held) = self.queue.front().copied().filter(|_| self.copied_seq < target) {
             self.copied_seq = held.end.min(target).max(self.copied_seq);
-            self.space_adjust(clock);
+            self.space_adjust(now);
             if held.end <= self.copied_seq {
                 self.rmem -= held.mem;
                 self.queue.pop_front();
@@ -536,6 +565,6 @@ impl Receiver {
 
     /// Bytes the application has read.
     pub fn bytes_read(&self) -> u64 {
-        self.read_total
+        self.copied_seq - self.first_seq
     }
 }

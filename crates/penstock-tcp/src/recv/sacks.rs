@@ -12,6 +12,7 @@ impl Receiver {
         match &mut self.dsack {
             Some(dsack) => {
                 extend(dsack, (start, end));
+                self.dsack_start = dsack.0 as u32;
             }
             None => self.dsack_set(start, end),
         }
@@ -19,6 +20,7 @@ impl Receiver {
     pub(crate) fn dsack_set(&mut self, start: u64, end: u64) {
         if self.sack && self.tells_duplicates {
             self.dsack = Some((start, end));
+            self.dsack_start = start as u32;
         }
     }
 
@@ -90,6 +92,14 @@ impl Receiver {
     /// How many SACK blocks the next segment carries, at most `max`.
     pub fn sack_blocks(&self, max: u32) -> u32 {
         (self.num_sacks as u32 + u32::from(self.dsack.is_some())).min(max)
+    }
+    /// Where the last of the blocks ends that we report.
+    pub fn last_sacked(&self) -> Option<u64> {
+        self.sacks[..self.num_sacks].iter().map(|s| s.1).max()
+    }
+    /// Whether a duplicate is to be reported.
+    pub fn has_dsack(&self) -> bool {
+        self.dsack.is_some()
     }
     /// Whether there is a SACK block to report.
     #[inline]

@@ -11,6 +11,8 @@ use crate::config::{Buffer, Stack};
 use crate::seq;
 use penstock_model::Kernel;
 
+/// Below this round trip, microseconds, a receive buffer grows by less (`tcp_rcvbuf_low_rtt` of 7.2).
+const RCVBUF_LOW_RTT_US: u64 = 1_000;
 /// Windows above this are not offered without scaling.
 const U16_MAX: u32 = 65_535;
 
@@ -77,9 +79,7 @@ impl Receiver {
             };
             self.rcv_wnd = self.rcv_wnd.min(segments * mss);
         }
-        if let Some(segments) = self.initial_rwnd {
-            self.rcv_wnd = self.rcv_wnd.min(segments.saturating_mul(mss));
-        }
+        self.rcv_wnd = self.rcv_wnd.min(self.initial_rwnd.saturating_mul(mss));
         self.window_clamp = clamp.min(U16_MAX << self.wscale);
         self.rcv_ssthresh = self.rcv_wnd;
     }
@@ -92,6 +92,7 @@ impl Receiver {
         self.rcv_wup = self.rcv_nxt;
         self.copied_seq = self.rcv_nxt;
         self.first_seq = self.rcv_nxt;
+        self.offered_to = self.rcv_wup + u64::from(self.rcv_wnd);
     }
 
     /// The connection is open; `mss` is the size of segments we send.
@@ -140,6 +141,12 @@ impl Receiver {
     #[inline]
     pub fn window(&self) -> u32 {
         (self.rcv_wup + u64::from(self.rcv_wnd)).saturating_sub(self.rcv_nxt) as u32
+    }
+
+    /// What is left of the furthest that was ever offered, bytes.
+    //= linux v7.2 include/net/tcp.h tcp_max_receive_window
+    pub fn largest_window(&self) -> u64 {
+        self.offered_to.max(self.rcv_wup + u64::from(self.rcv_wnd)).saturating_sub(self.rcv_nxt)
     }
 
     /// The window that could be offered now.
@@ -203,6 +210,7 @@ impl Receiver {
         }
         self.rcv_wnd = new;
         self.rcv_wup = self.rcv_nxt;
+        self.offered_to = self.offered_to.max(self.rcv_wup + u64::from(new));
         (new.min(U16_MAX << self.wscale) >> self.wscale) as u16
     }
 
@@ -274,7 +282,7 @@ impl Receiver {
     // ---- Receive buffer tuning ----
 
     /// The tuning's clock: microseconds (6.12) or jiffies.
-    fn ticks(&self, clock: &Clock) -> u64 {
+    pub(crate) fn ticks(&self, clock: &Clock) -> u64 {
         if self.today() { clock.us } else { clock.jiffies }
     }
 
@@ -284,7 +292,7 @@ impl Receiver {
         let m = sample.max(1) << 3;
         if old == 0 || m < old && (self.today() || window_dependent) {
             self.rtt_est8 = m;
-        } else if !window_dependent {
+        } else if !window_dependent && !(self.newest() && self.rcv_nxt != self.copied_seq) {
             self.rtt_est8 = old - (old >> 3) + (m >> 3);
         }
     }
@@ -329,6 +337,9 @@ impl Receiver {
         if copied <= space {
             return;
         }
+        if self.newest() {
+            return self.grow_rcvbuf(copied as u32, max);
+        }
         let mut window = (copied << 1) + 16 * u64::from(self.advmss);
         window += (window * (copied - space) / space) << 1;
         let wanted = ((window << 8) / u64::from(self.scaling_ratio)).min(u64::from(max)) as u32;
@@ -339,11 +350,42 @@ impl Receiver {
         self.space = copied as u32;
     }
 
+    /// The buffer for so many bytes of a round trip: a window twice as large, for it is always one round trip late, and more where the sender's grows.
+    //= linux v7.2 net/ipv4/tcp_input.c tcp_rcvbuf_grow
+    pub(crate) fn grow_rcvbuf(&mut self, copied: u32, max: u32) {
+        let before = u64::from(std::mem::replace(&mut self.space, copied));
+        let (mut window, rtt_us) = (copied.wrapping_shl(1), self.rtt_est8 >> 3);
+        let grow = if rtt_us < RCVBUF_LOW_RTT_US {
+            u64::from(window) * rtt_us / RCVBUF_LOW_RTT_US
+        } else {
+            (u64::from(window) << 1) * (u64::from(copied).saturating_sub(before)) / before.max(1)
+        };
+        window = window.wrapping_add(grow as u32);
+        if let Some(last) = self.ooo.last() {
+            window = window.wrapping_add((self.ooo.at(last).end - self.rcv_nxt) as u32);
+        }
+        let wanted = ((u64::from(window) << 8) / u64::from(self.scaling_ratio)).min(u64::from(max)) as u32;
+        if wanted > self.rcvbuf {
+            self.rcvbuf = wanted;
+            self.window_clamp = self.full_space() as u32;
+        }
+    }
+    /// The same where data have come out of order.
+    //= linux v7.2 net/ipv4/tcp_input.c tcp_data_queue_ofo
+    pub(crate) fn grow_for_gap(&mut self) {
+        if self.newest()
+            && let Buffer::Auto(_, max) = self.buffer
+        {
+            self.grow_rcvbuf(self.space, max);
+        }
+    }
+
     /// Makes the receive buffer twice as large as what the application took in a round trip, and some more.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_rcv_space_adjust; v2.6.35 likewise
-    pub(crate) fn space_adjust(&mut self, clock: &Clock) {
+    ///
+    /// `now`: microseconds (6.12) or jiffies; of 7.2, when a segment was dealt with last.
+    pub(crate) fn space_adjust(&mut self, now: u64) {
         let Buffer::Auto(_, max) = self.buffer else { return };
-        let now = self.ticks(clock);
         if let Some(since) = self.space_time {
             if self.rtt_est8 == 0 || now - since < self.rtt_est8 >> 3 {
                 return;

@@ -60,6 +60,8 @@ pub(crate) struct SackState {
     pub last_sent: u64,
     /// Segments newly known to have arrived out of order.
     pub delivered: u32,
+    /// Bytes newly known to have arrived.
+    pub delivered_bytes: u32,
     /// `delivered` when the segment sent last among those that arrived was sent.
     pub prior_delivered: u64,
     /// When that was sent, microseconds, and where it ended.

@@ -170,6 +170,15 @@ impl Control {
     pub fn set_ecn(&mut self, ok: bool) {
         self.w.ecn_ok = ok;
     }
+    /// Whether ECN as of RFC 3168 was agreed on.
+    #[inline]
+    pub fn has_classic_ecn(&self) -> bool {
+        self.w.ecn_ok && !self.w.accurate_ecn
+    }
+    /// Whether what was agreed on is Accurate ECN.
+    pub fn set_accurate(&mut self, accurate: bool) {
+        self.w.accurate_ecn = accurate;
+    }
     /// Whether every segment is to be ECN-capable and marks are echoed one by one.
     #[inline]
     pub fn needs_ecn(&self) -> bool {
@@ -353,9 +362,18 @@ impl Control {
     #[inline]
     pub fn count_delivered(&mut self, segments: u32, flag: u32) {
         self.w.delivered += u64::from(segments);
-        if flag & ECE != 0 {
+        if flag & ECE != 0 && !self.w.accurate_ecn {
             self.w.delivered_ce += u64::from(segments);
         }
+    }
+    /// Of what was delivered, segments with marks.
+    #[inline]
+    pub fn delivered_ce(&self) -> u64 {
+        self.w.delivered_ce
+    }
+    /// So many marked ones more.
+    pub fn count_delivered_ce(&mut self, segments: u32) {
+        self.w.delivered_ce += u64::from(segments);
     }
     /// The SYN, or the SYN-ACK, is the first that was delivered.
     pub fn syn_delivered(&mut self) {

@@ -36,6 +36,8 @@ pub(crate) struct Todo {
     pub syn: bool,
     /// The SYN or SYN-ACK is a retransmission.
     pub syn_again: bool,
+    /// It is, and answers a SYN that has come again.
+    pub syn_for_syn: bool,
     /// Lost segments, as the window allows.
     pub rexmit: bool,
     /// The front segment, whatever the window.
@@ -54,6 +56,8 @@ pub(crate) struct Todo {
     pub probe0: bool,
     /// An ACK by itself, before any data: the last of the handshake.
     pub ack_first: bool,
+    /// That ACK tells what a SYN or SYN-ACK has come with (RFC 9768).
+    pub reflects: bool,
     /// Consider whether an ACK is due.
     pub ack_check: bool,
     /// An ACK for what came before a mark, or the end of marks (DCTCP): up to where, and what it echoes.
@@ -69,6 +73,7 @@ impl Todo {
         let Todo {
             syn,
             syn_again: _,
+            syn_for_syn: _,
             rexmit,
             rexmit_front,
             push,
@@ -78,6 +83,7 @@ impl Todo {
             probe_last,
             probe0,
             ack_first,
+            reflects: _,
             ack_check,
             ack_before,
             reset,
@@ -402,6 +408,8 @@ impl Sender {
             return false;
         }
         let (rate, bounded) = self.cc.small_queue();
+        // 7.2 keeps to tcp_limit_output_bytes whoever paces.
+        let bounded = bounded || self.p.newest;
         self.host.is_full(len, rate, bounded, shift, self.q.packets_out())
     }
     /// Whether the next segment is to wait for its time; if so, the timer is set.

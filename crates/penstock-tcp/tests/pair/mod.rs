@@ -443,7 +443,7 @@ impl Pair {
     fn arrive(&mut self, from: usize, t: &Transmit, at: Time, ce: bool) {
         let ecn = match (t.ect, ce) {
             (false, _) => EcnField::NotEct,
-            (true, false) => EcnField::Ect,
+            (true, false) => EcnField::Ect0,
             (true, true) => EcnField::Ce,
         };
         self.order += 1;

@@ -154,9 +154,9 @@ fn end_of(skb: &Skb, t: &Tcp) -> u32 {
 
 /// `tcp_error`: whether these flags go together.
 fn flags_are_valid(t: &Tcp) -> bool {
-    const U: u8 = TcpFlags::URG.0;
+    const U: u16 = TcpFlags::URG.0;
     let ack = TcpFlags::ACK.0;
-    let flags = t.flags.0 & !(TcpFlags::PSH.0 | TcpFlags::ECE.0 | TcpFlags::CWR.0);
+    let flags = t.flags.0 & !(TcpFlags::PSH.0 | TcpFlags::ECE.0 | TcpFlags::CWR.0 | TcpFlags::AE.0);
     let known = [
         TcpFlags::SYN.0,
         TcpFlags::SYN.0 | U,

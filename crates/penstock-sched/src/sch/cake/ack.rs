@@ -7,7 +7,7 @@ use super::store::{Chain, NIL, Store};
 use penstock_packet::{L3, L4, Skb, headers::Tcp, headers::TcpFlags};
 
 /// Flags that must be as in a bare ACK: all but ECE and CWR.
-const PLAIN: u8 = !(TcpFlags::ECE.0 | TcpFlags::CWR.0);
+const PLAIN: u16 = !(TcpFlags::ECE.0 | TcpFlags::CWR.0);
 
 /// Whether `a` is later than `b` in numbers that wrap: `after`.
 fn after(a: u32, b: u32) -> bool {
@@ -22,7 +22,7 @@ fn tcp_of(skb: &Skb) -> Option<(&L3, &Tcp)> {
 }
 
 /// ECE and CWR.
-fn ecn(tcp: &Tcp) -> u8 {
+fn ecn(tcp: &Tcp) -> u16 {
     tcp.flags.0 & !PLAIN
 }
 
@@ -49,6 +49,7 @@ fn may_drop(tcp: &Tcp, (val, ecr): (u32, u32)) -> bool {
         && tcp.mss.is_none()
         && tcp.wscale.is_none()
         && !tcp.sack_permitted
+        && tcp.accecn.is_none()
         && tcp.timestamps.is_none_or(|(v, e)| !after(v, val) && !after(e, ecr))
 }
 
@@ -94,7 +95,7 @@ pub(super) fn needless(store: &Store, chain: Chain, aggressive: bool) -> Option<
     let stamps = tcp.timestamps.unwrap_or((0, 0));
     let (mut at, mut before) = (chain.head(), NIL);
     // The first that may go: the place before it, the place behind, its flags.
-    let mut found: Option<(u32, u32, u8)> = None;
+    let mut found: Option<(u32, u32, u16)> = None;
     let mut seen = 0;
     while at != chain.tail() {
         let (skb, next) = store.at(at)?;

@@ -4,7 +4,7 @@
 Of each scenario one line: its description, the kernel's clock at the SYN (start_ns; and at the call of connect, where the sender's own
 queue may hold the SYN: connect_ns), every segment as the sender's device sees it, and
 after each of them, when they have changed, the sender's congestion window, slow-start threshold and state of recovery (TCP_INFO).
-Sender, router and receiver are network namespaces. Which segment is dropped, marked or comes late is decided by its number, in a small
+With Accurate ECN a segment has two fields more: its option (kind, counters) and the header's ECN field. Sender, router and receiver are network namespaces. Which segment is dropped, marked or comes late is decided by its number, in a small
 BPF program on the router (TCX, so Linux 6.6 or newer); the router's tbf is the bottleneck, a netem at the receiver delays what it sends.
 
 A scenario: {"name", "cc": "reno", "bytes": 100000, "rate": "10mbit", "limit": 45420, "delay_ms": 20, "sysctl": {...},
@@ -148,12 +148,13 @@ def datagrams(size, gap_us, start):
         n += 1
 
 def options(o):
-    sacks, i = [], 0
+    sacks, accurate, i = [], [], 0
     while i < len(o) and o[i]:
         if o[i] == 1: i += 1; continue
         if o[i] == 5: sacks = [list(struct.unpack('!II', o[i + 2 + 8 * j:i + 10 + 8 * j])) for j in range((o[i + 1] - 2) // 8)]
+        if o[i] in (172, 174): accurate = [o[i]] + [int.from_bytes(o[j:j + 3], 'big') for j in range(i + 2, i + o[i + 1], 3)]
         i += o[i + 1]
-    return sacks
+    return sacks, accurate
 
 def run(s):
     libc.prctl(29, 1, 0, 0, 0)                             # timers go off when they are due: no slack
@@ -185,7 +186,7 @@ def run(s):
             _, dport, seq, ack, off, flags, win = struct.unpack('!HHIIBBH', t[:16])
             hl = (off >> 4) * 4
             if not later: look(sec * 10**9 + ns)
-            segments.append([sec * 10**9 + ns, '>' if dport == 5001 else '<', seq, struct.unpack('!H', p[16:18])[0] - 20 - hl, ack, flags, win, options(t[20:hl])])
+            segments.append([sec * 10**9 + ns, '>' if dport == 5001 else '<', seq, struct.unpack('!H', p[16:18])[0] - 20 - hl, ack, (off & 1) << 8 | flags, win, options(t[20:hl]), p[15] & 3])
     # A process that every segment wakes makes ksoftirqd do the rest, and tcp_wfree lets a socket wait longer there: a card's interrupt does not.
     # Where that counts the segments are read at the end, and nothing is known of the windows.
     later = 'local' in s
@@ -215,10 +216,11 @@ def run(s):
     wall = time.time_ns() - time.monotonic_ns()
     t0, isn, irs = segments[0][0], segments[0][2], next((x[2] for x in segments if x[1] == '<'), 0)
     rows = []
-    for t, d, seq, n, ack, flags, win, sacks in segments:
+    for t, d, seq, n, ack, flags, win, (sacks, accurate), ecn in segments:
         mine, theirs = (isn, irs) if d == '>' else (irs, isn)
         rel = lambda x, base: (x - base) & 0xffffffff
         rows.append([(t - t0) // 1000, d, rel(seq, mine), n, rel(ack, theirs) if flags & 16 else 0, flags, win, [[rel(a, theirs), rel(b, theirs)] for a, b in sacks]])
+        if s.get('sysctl', {}).get('net.ipv4.tcp_ecn', 0) > 2: rows[-1] += [accurate, ecn]
     return dict(s, start_ns=t0 - wall, **({'connect_ns': called} if 'local' in s else {}), open_us=(opened - t0 + wall) // 1000, segments=rows, cwnd=[[(t - t0) // 1000] + r for t, *r in windows])
 
 scenarios = json.load(open(sys.argv[1]))

@@ -451,6 +451,7 @@ fn close(net: &mut Net, n: usize) {
             if end.readable() > 0 || lingers_not {
                 end.abort(now);
             } else {
+                end.orphan();
                 end.close(now);
             }
         }

@@ -8,8 +8,9 @@ use penstock_tcp::{Config, Ecn, Endpoint, Transmit};
 use serde_json::Value;
 use std::collections::VecDeque;
 
-/// A segment: sequence, length, acknowledgement, flags, window, SACK blocks; numbers relative.
-type Segment = (u32, u32, u32, u8, u16, Vec<(u32, u32)>);
+/// A segment: sequence, length, acknowledgement, flags, window, SACK blocks; numbers relative. With Accurate ECN its option, kind and counters, and the header's
+/// ECN field.
+type Segment = (u32, u32, u32, u16, u16, Vec<(u32, u32)>, Option<(Vec<u32>, u8)>);
 
 /// One side's segments, with their times in us.
 type Side = Vec<(i64, Segment)>;
@@ -46,6 +47,7 @@ fn config(s: &Value, kernel: Kernel) -> Config {
             }
             ("net.ipv4.tcp_window_scaling", Some(on)) => cfg.window_scaling = on > 0,
             ("net.ipv4.tcp_ecn", Some(n)) => cfg.ecn = Ecn::of_setting(n as u8),
+            ("net.ipv4.tcp_ecn_option", Some(n)) => cfg.ecn_option.0 = n as u8,
             other => panic!("{other:?} is not known here"),
         }
     }
@@ -158,7 +160,7 @@ fn run(s: &Value, kernel: Kernel) -> (Pair, Time) {
     (p, start)
 }
 
-fn ours(p: &Pair, start: Time) -> [Side; 2] {
+fn ours(p: &Pair, start: Time, accurate: bool) -> [Side; 2] {
     let isn = [1_000_000u32, 5_000_000];
     let mut sides = [Side::new(), Side::new()];
     for s in &p.log {
@@ -171,7 +173,12 @@ fn ours(p: &Pair, start: Time) -> [Side; 2] {
         let ack = if t.flags.0 & 0x10 != 0 { t.ack.wrapping_sub(theirs) } else { 0 };
         let sacks =
             t.sack_blocks().iter().map(|b| (b.0.wrapping_sub(theirs), b.1.wrapping_sub(theirs))).collect();
-        let segment = (t.seq.wrapping_sub(mine), s.t.payload_len, ack, t.flags.byte(), t.window, sacks);
+        let accecn = t.accecn.iter().flat_map(|o| {
+            let kind = if o.order1 { 174 } else { 172 };
+            std::iter::once(kind).chain((0..3).map_while(|n| o.counter(n)))
+        });
+        let more = accurate.then(|| (accecn.collect(), if s.t.ect { 2 } else { 0 }));
+        let segment = (t.seq.wrapping_sub(mine), s.t.payload_len, ack, t.flags.0, t.window, sacks, more);
         sides[s.from].push(((at - start).as_ns() / 1000, segment));
     }
     sides[B].sort_by_key(|r| r.0);
@@ -184,7 +191,11 @@ fn recorded(s: &Value) -> [Side; 2] {
         let n = |i: usize| row[i].as_u64().unwrap();
         let sacks = row[7].as_array().unwrap().iter();
         let sacks = sacks.map(|b| (b[0].as_u64().unwrap() as u32, b[1].as_u64().unwrap() as u32)).collect();
-        let segment = (n(2) as u32, n(3) as u32, n(4) as u32, n(5) as u8, n(6) as u16, sacks);
+        let more = row[8].as_array().map(|o| {
+            let option = o.iter().map(|v| v.as_u64().unwrap() as u32).collect();
+            (option, row[9].as_u64().unwrap() as u8)
+        });
+        let segment = (n(2) as u32, n(3) as u32, n(4) as u32, n(5) as u16, n(6) as u16, sacks, more);
         let side = if row[1] == ">" { A } else { B };
         sides[side].push((row[0].as_i64().unwrap(), segment));
     }
@@ -252,6 +263,14 @@ fn segments_are_linux_s() {
     println!("{alike} scenarios are alike");
 }
 
+/// Accurate ECN of Linux 7.2, its option and the header's ECN field too.
+#[test]
+fn accurate_ecn_is_linux_s() {
+    let recording = include_str!("../../../vectors/tcp/accecn.jsonl");
+    let alike = compare(recording, DIFFERENCES_7_2, Kernel::V7_2);
+    println!("{alike} scenarios are alike");
+}
+
 /// The same of Linux 7.2.
 #[test]
 fn segments_are_the_newest_linux_s() {
@@ -297,7 +316,8 @@ fn compare(recording: &str, differences: &str, kernel: Kernel) -> usize {
             continue;
         }
         let (p, start) = run(&s, kernel);
-        let (want, got) = (recorded(&s), ours(&p, start));
+        let accurate = s["segments"][0][8].is_array();
+        let (want, got) = (recorded(&s), ours(&p, start, accurate));
         let last = want.iter().flatten().map(|r| r.0).max().unwrap_or(0);
         let last = last.max((p.now - start).as_ns() / 1000);
         let mut found: Vec<String> = [(A, '>'), (B, '<')]

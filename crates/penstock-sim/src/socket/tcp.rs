@@ -148,6 +148,7 @@ impl Net {
     pub(crate) fn tcp_close(&mut self, sock: u32) {
         let now = self.now();
         if let Kind::Tcp(t) = &mut self.sockets[sock].kind {
+            t.end.orphan();
             t.end.close(now);
             self.pump(sock);
         }
@@ -247,6 +248,7 @@ impl Net {
             // The call to close comes when that to write has sent what it may.
             self.drain(sock, now);
             let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return };
+            t.end.orphan();
             t.end.close(now);
             called = true;
         }
@@ -262,6 +264,7 @@ impl Net {
         }
         if t.sink && t.end.at_eof() && !t.eof_told {
             t.eof_told = true;
+            t.end.orphan();
             t.end.close(now);
             called = true;
         }

@@ -2,7 +2,7 @@
 //!
 //! Follows: linux v7.2 include/net/tcp_ecn.h, net/ipv4/tcp_input.c `tcp_accecn_process`, `tcp_accecn_process_option`, net/ipv4/tcp_output.c `tcp_ecn_send`,
 //! `tcp_options_fit_accecn`, net/ipv4/tcp_minisocks.c `tcp_ecn_openreq_child`; RFC 9768.
-//! Differs: no SYN cookies; a connection that is shut down and not closed counts marks no more once its FIN is acknowledged, as one that is closed.
+//! Differs: no SYN cookies.
 
 use super::Endpoint;
 use crate::info::{AccEcnInfo, CaState, EcnMode};
@@ -80,6 +80,8 @@ pub(super) struct Accurate {
     sent_with_dsack: bool,
     /// How often a SYN-ACK was sent again, for whatever reason.
     synacks_again: u32,
+    /// Its program has closed the socket.
+    orphan: bool,
     /// Both sides have closed: what answers from now on counts nothing (`tcp_timewait_state_process`).
     over: bool,
 }
@@ -450,7 +452,13 @@ impl Endpoint {
     //= linux v7.2 net/ipv4/tcp_minisocks.c tcp_time_wait
     pub(super) fn accurate_is_over(&mut self) {
         if let Some(a) = &mut self.accurate {
-            a.over = true;
+            a.over |= a.orphan;
+        }
+    }
+    /// The program closes the socket, where [`close`](Endpoint::close) by itself is a call of `shutdown`: what answers the peer's FIN then counts no marks.
+    pub fn orphan(&mut self) {
+        if let Some(a) = &mut self.accurate {
+            a.orphan = true;
         }
     }
     /// `tcp_ecn_option` and `tcp_ecn_option_beacon` are these from now on.

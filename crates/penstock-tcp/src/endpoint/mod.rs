@@ -7,6 +7,8 @@
 mod ack;
 mod attempt;
 mod calls;
+mod chrono;
+mod diag;
 mod handshake;
 mod metrics;
 mod output;
@@ -26,6 +28,7 @@ use crate::sender::{Sender, Todo};
 use attempt::Trial;
 use calls::CallState;
 pub use calls::{CallInfo, SendFlags, Sent};
+use chrono::Chronos;
 use output::Push;
 use penstock_model::{Kernel, Span, Time};
 use penstock_packet::{Tcp, TcpFlags};
@@ -79,11 +82,17 @@ pub struct Endpoint {
     recovery: Recovery,
     // The others.
     rcv_scaling: bool,
+    /// The last segment may be marked.
+    ect: bool,
     /// What a socket has beside that is driven call by call.
     calls: Option<Box<CallState>>,
     error: Option<Error>,
     syn_sent_us: u64,
     aside: Option<Box<Aside>>,
+    /// What has kept it from sending faster.
+    chrono: Chronos,
+    /// SYN-ACKs that we have sent, which Linux counts with no socket.
+    synacks: u64,
     /// Our FIN was acknowledged: what was learned is to be kept.
     ended_well: bool,
     cfg: Box<Config>,
@@ -106,7 +115,7 @@ impl Endpoint {
             e.one_way = Some(Box::new(OneWay::new(&e.opening(isn), None, now)));
             return e;
         }
-        e.rx.select_initial_window(u32::from(e.cfg.mss), e.cfg.window_scaling);
+        e.rx.select_initial_window(u32::from(e.cfg.announced().max(88)), e.cfg.window_scaling);
         e.tx.todo.syn = true;
         e
     }
@@ -124,7 +133,7 @@ impl Endpoint {
             return Some(e);
         }
         e.read_syn(syn);
-        let mss = u32::from(e.cfg.mss) - if e.tx.stamps.ok() { 12 } else { 0 };
+        let mss = u32::from(e.cfg.announced().max(88)) - if e.tx.stamps.ok() { 12 } else { 0 };
         e.rx.select_initial_window(mss, e.rcv_scaling);
         e.tx.todo.syn = true;
         Some(e)
@@ -160,6 +169,9 @@ impl Endpoint {
             frozen: false,
             aside: None,
             ended_well: false,
+            ect: false,
+            chrono: Chronos::default(),
+            synacks: 0,
             stack: cfg.stack,
             mss: cfg.mss,
             sport,
@@ -364,8 +376,8 @@ mod tests {
 
     #[test]
     fn what_each_segment_needs_lies_together() {
-        // What recovery, retransmission and set-up need stands behind, or elsewhere. Thirty lines of a cache.
-        assert!(size_of::<Endpoint>() <= 1920, "{}", size_of::<Endpoint>());
+        // What recovery, retransmission and set-up need stands behind, or elsewhere. Thirty-one lines of a cache.
+        assert!(size_of::<Endpoint>() <= 1984, "{}", size_of::<Endpoint>());
         let (rx, tx) = (offset_of!(Endpoint, rx), offset_of!(Endpoint, tx));
         assert!(rx <= 112 && tx <= 648, "{rx} {tx}");
         assert!(offset_of!(Endpoint, recovery) < offset_of!(Endpoint, rcv_scaling));

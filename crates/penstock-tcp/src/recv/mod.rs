@@ -156,6 +156,8 @@ pub(crate) struct Receiver {
     rtt_time: Option<u64>,
     rtt_last_ecr: Option<u32>,
     space: u32,
+    /// Segments that came out of order.
+    ooopack: u32,
     space_seq: u64,
     space_time: Option<u64>,
     /// What goes before anything else.
@@ -164,6 +166,8 @@ pub(crate) struct Receiver {
     // The others.
     /// Payload of each of the segments that the packet at hand is made of; 0: it is one.
     joined_of: u16,
+    /// Segments out of order that were of no use, or for which there was no memory; no more than it holds.
+    drops: u16,
     compressed_rcv_nxt: u64,
     dup_acks: u32,
     /// Least timeout of a retransmission, jiffies: an ACK is held back for less.
@@ -189,7 +193,7 @@ impl Receiver {
             rto_min: p.rto_min,
             stack: cfg.stack,
             buffer: cfg.rcvbuf,
-            advmss: u32::from(cfg.mss.max(88)),
+            advmss: u32::from(cfg.announced().max(88)),
             header_len: 20,
             sack: false,
             tells_duplicates: cfg.dsack,
@@ -228,6 +232,8 @@ impl Receiver {
             delack: None,
             delack_fires: Time::MAX,
             compressed: 0,
+            ooopack: 0,
+            drops: 0,
             compressed_rcv_nxt: 0,
             dup_acks: 0,
             compressed_at: None,
@@ -283,6 +289,46 @@ impl Receiver {
     /// Delayed-ACK timeout, jiffies.
     pub fn ato(&self) -> u32 {
         self.ato
+    }
+
+    // ---- For display ----
+
+    /// MSS that we announced, less timestamps where they are used.
+    pub fn advmss(&self) -> u32 {
+        self.advmss
+    }
+    /// Memory of what is received and not read, bytes.
+    pub fn rmem(&self) -> u32 {
+        self.rmem
+    }
+    /// When data came last, jiffies.
+    pub fn lrcvtime(&self) -> u64 {
+        self.lrcvtime
+    }
+    /// Bytes that came in order; the FIN counts for one.
+    pub fn bytes_in(&self) -> u64 {
+        self.rcv_nxt - self.first_seq
+    }
+    /// The round trip as the receiver reckons it, us; of 6.12.
+    pub fn rcv_rtt_us(&self) -> u32 {
+        if self.today() { (self.rtt_est8 >> 3) as u32 } else { 0 }
+    }
+    /// What the program has taken in a round trip, bytes.
+    pub fn rcv_space(&self) -> u32 {
+        self.space
+    }
+    /// The window that may be offered at most as things stand, bytes.
+    pub fn rcv_ssthresh(&self) -> u32 {
+        self.rcv_ssthresh
+    }
+    /// Segments that came out of order.
+    pub fn ooopack(&self) -> u32 {
+        self.ooopack
+    }
+
+    /// Those of them that were dropped.
+    pub fn drops(&self) -> u32 {
+        self.drops.into()
     }
 
     // ---- Acknowledging ----
@@ -453,6 +499,7 @@ impl Receiver {
                 self.rcv_nxt = held.end;
                 self.queue_held(held);
             } else {
+                self.drops = self.drops.saturating_add(1);
                 self.rmem -= held.mem;
             }
         }
@@ -466,12 +513,17 @@ impl Receiver {
     fn data_ooo(&mut self, start: u64, end: u64, len: u32, fin: bool, psh: bool, header: u32) {
         self.answer_mark();
         if !self.make_room(start) {
+            self.drops = self.drops.saturating_add(1);
             return;
         }
         if self.today() {
             self.measure_rcv_mss(len, psh || fin, header);
         }
         self.scheduled = true;
+        self.ooopack += match self.joined_of {
+            0 => 1,
+            size => len.div_ceil(size.into()).max(1),
+        };
         let data_end = end - u64::from(fin);
         if fin {
             self.fin_at = Some(data_end);

@@ -261,6 +261,7 @@ impl Receiver {
             self.ooo.last().filter(|&o| self.rmem > self.rcvbuf && seq <= self.ooo.at(o).start)
         {
             self.rmem -= self.ooo.remove(last).mem;
+            self.drops = self.drops.saturating_add(1);
             pruned = true;
         }
         if pruned {

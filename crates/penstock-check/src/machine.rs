@@ -320,7 +320,9 @@ impl Watched<'_> {
     fn told_of_sockets(&self, words: &[String], said: &Output) -> Option<Output> {
         let symbol = self.unknown.as_deref().filter(|_| said.status == 0)?;
         let about_itself = said.stdout.starts_with("Usage:") || said.stdout.starts_with("ss utility");
-        let asks = words.first()?.rsplit('/').next()? == "ss" && !about_itself;
+        let within = words.len() > 4 && words[1..3] == ["netns", "exec"];
+        let program = words.get(if within { 4 } else { 0 })?;
+        let asks = program.rsplit('/').next()? == "ss" && !about_itself;
         asks.then(|| Output { stdout: format!("{symbol}\n"), ..Output::default() })
     }
     /// What of a command Linux would have carried out and the machine here does not.

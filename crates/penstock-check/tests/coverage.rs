@@ -251,7 +251,7 @@ fn programs_that_are_not_simulated_end_nothing() {
         "wg show",
         "ss -tin dst 10.0.0.2",
         "ss -K dst 10.0.0.2",
-        "until ss -ltn | grep -q :5201; do sleep 1; done",
+        "ip netns exec blue ss -tin",
         "[ $(ss -Htn | wc -l) -gt 0 ] || exit 1",
         "curl -s http://192.0.2.1/",
         "docker ps",

@@ -154,7 +154,7 @@ fn records(text: &str) -> Vec<Vec<String>> {
         }
     }
     // Of the sockets with which the recorder's own programs speak with the kernel there are none here.
-    records.retain(|r| !r.first().is_some_and(|netid| netid == "nl"));
+    records.retain(|r| r.first().is_none_or(|netid| netid != "nl"));
     let heading = records.iter().take_while(|r| r.iter().any(|w| w == "Recv-Q")).count();
     records[heading..].sort();
     records

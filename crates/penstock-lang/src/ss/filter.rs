@@ -9,6 +9,9 @@ use crate::services;
 use penstock_model::sockets::Socket;
 use std::net::IpAddr;
 
+/// An address and its length, a port: as far as they are asked for.
+type Host = (Option<(IpAddr, u8)>, Option<i64>);
+
 /// An expression.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Filter {
@@ -288,7 +291,7 @@ impl Parser<'_> {
         }
     }
     //= iproute2 6.1.0 misc/ss.c parse_hostcond
-    fn host(&mut self, word: &str, is_port: bool) -> Result<(Option<(IpAddr, u8)>, Option<i64>), Refusal> {
+    fn host(&mut self, word: &str, is_port: bool) -> Result<Host, Refusal> {
         const CANNOT: &str = "Cannot parse dst/src address.\n";
         let mut rest = word;
         for (name, six) in [("inet:", false), ("inet6:", true)] {

@@ -19,6 +19,7 @@ mod ppp;
 mod programs;
 mod radvd;
 mod settings;
+mod ss;
 mod tc;
 pub(crate) mod vlantools;
 mod wg;

@@ -330,6 +330,8 @@ pub struct Host {
     pub(crate) blocks: Blocks,
     /// What `/proc/net/penstock_cwnd` holds, where sockets are simulated above.
     pub(crate) cwnd_table: Option<String>,
+    /// Its sockets, as they were told last.
+    pub(crate) sockets: Vec<penstock_model::sockets::Socket>,
     /// How `vconfig` names VLANs.
     pub(crate) vlan_names: exec::vlantools::VlanNames,
     /// Timers of spanning trees that were set here so far.
@@ -405,6 +407,7 @@ impl Host {
             timers: timer::Timers::default(),
             drops: Ledger::new(),
             cwnd_table: None,
+            sockets: Vec::new(),
             trees_set: 0,
             vlan_names: Default::default(),
             acts: Actions::new(),

@@ -246,3 +246,23 @@ fn an_iperf3_in_a_script_writes_its_log() {
     let outcome = outcome.unwrap_or_else(|d| panic!("{}", d[0]));
     assert_eq!(outcome.outputs[1], "0\n1\n2\n");
 }
+
+#[test]
+fn ss_is_asked_again_and_again() {
+    let (said, _) = script(
+        "iperf3 -s > /dev/null & sleep 0.1; ss -Htlnp; iperf3 -c 10.0.0.1 -t 1 > /dev/null & \
+         for i in 1 2 3; do sleep 0.25; ss -Htin state established dport = :5201 | grep -c 'cwnd:.* bytes_acked:'; done; \
+         sleep 2; ss -Htan state time-wait | wc -l; ss -K dst 10.0.0.1; echo $?",
+    );
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(
+        lines[0].split_whitespace().collect::<Vec<_>>()[..4],
+        ["LISTEN", "0", "4096", "*:5201"],
+        "{said}"
+    );
+    assert!(lines[0].contains("users:((\"iperf3\",pid="), "{said}");
+    // The data's connection, and that which speaks of it.
+    assert_eq!(lines[1..4], ["2"; 3], "{said}");
+    assert!(lines[4].parse::<u32>().unwrap() > 0, "{said}");
+    assert!(said.contains("ss -K: not simulated"), "{said}");
+}

@@ -20,7 +20,7 @@ mod tuntap;
 mod usage;
 mod vrf;
 mod vxlan;
-mod words;
+pub(crate) mod words;
 
 pub use addr::AddrSpec;
 pub use bridge::{Bridge, FdbChange, FdbFilter, VlanChange, bridge};

@@ -13,6 +13,7 @@ pub mod nft;
 pub mod services;
 pub mod setup;
 pub mod show;
+pub mod ss;
 pub mod sysctl;
 pub mod tc;
 pub mod token;

@@ -17,6 +17,7 @@ pub mod rate;
 pub mod rng;
 pub mod rtnetlink;
 pub mod size;
+pub mod sockets;
 pub mod tcp_metrics;
 pub mod time;
 pub mod traffic;

@@ -82,7 +82,6 @@ pub(crate) const NETWORK: &[(&str, &str)] = &[
     ("nstat", "ip -s link and tc -s show what is counted"),
     ("openvpn", "a tunnel of ip link add … type ipip has an overhead too"),
     ("rdma", "leave it out"),
-    ("ss", "the report shows each flow's window and round trip; conntrack -L shows connections"),
     ("tipc", "leave it out"),
     ("tshark", "capture = true at a device writes what goes by"),
     ("vdpa", "leave it out"),

@@ -20,6 +20,9 @@ use penstock_model::{Kernel, PschedClock, Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
+/// The number of a machine's first process.
+const FIRST_PID: u32 = 1_000;
+
 impl World {
     /// Adds a machine with `lo` and nothing else. Its name can be used as a destination by programs.
     pub fn add_host(&mut self, name: &str, kernel: Kernel) -> HostId {
@@ -341,6 +344,12 @@ impl World {
             stands_in: false,
             result,
         });
+        if let Some(machine) = self.net.machines.get_mut(host as usize) {
+            let processes = &mut machine.sockets.processes;
+            let pid = FIRST_PID + processes.len() as u32;
+            let name = program_name.rsplit('/').next().unwrap_or(program_name).to_owned();
+            processes.insert(n, (name, pid));
+        }
         if starts {
             self.net.queue.schedule(at, Event::Start(n));
         }

@@ -3,10 +3,15 @@
 use crate::net::Net;
 use penstock_host::{Files, Output};
 
+/// Whether a command with this word may look at sockets.
+pub(crate) fn shows_sockets(word: &str) -> bool {
+    word == "ss" || word.ends_with("/ss") || word.starts_with("/proc/net")
+}
+
 impl Net {
     /// Executes one command on a machine now, and what follows from it.
     pub(crate) fn command(&mut self, host: u32, words: &[String], files: &mut dyn Files) -> Output {
-        if words.iter().any(|w| w.starts_with("/proc/net")) {
+        if words.iter().any(|w| shows_sockets(w)) {
             self.tell_sockets(host);
         }
         let now = self.queue.now();
@@ -18,10 +23,15 @@ impl Net {
         self.after_command(host);
         output
     }
-    /// Lets the machine's `/proc/net` show its sockets as they are now.
+    /// Tells a machine and its namespaces of their sockets as they are now.
     pub(crate) fn tell_sockets(&mut self, host: u32) {
-        let table = self.cwnd_table(host);
-        self.machines[host as usize].host.set_cwnd_table(table);
+        for host in self.family(self.whole(host)) {
+            let table = self.cwnd_table(host);
+            let sockets = self.sockets_of(host);
+            let told = &mut self.machines[host as usize].host;
+            told.set_cwnd_table(table);
+            told.tell_sockets(sockets);
+        }
     }
     /// A command may have changed anything: new devices, queues that may go on.
     pub(crate) fn after_command(&mut self, host: u32) {

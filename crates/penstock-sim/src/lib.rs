@@ -63,6 +63,8 @@ mod redirects;
 #[cfg(test)]
 mod scenarios;
 #[cfg(test)]
+mod ss;
+#[cfg(test)]
 mod tcp_metrics;
 #[cfg(test)]
 mod tests;

@@ -139,6 +139,8 @@ pub(crate) enum Kind {
 /// A listening socket.
 pub(crate) struct Listener {
     pub(crate) cfg: Box<Config>,
+    /// How many connections may wait until the program takes them: none ever does here.
+    pub(crate) backlog: u32,
     /// Accepted connections read and forget by themselves.
     pub(crate) sink: bool,
 }
@@ -203,6 +205,8 @@ pub(crate) struct SocketTable {
     pub(crate) pings: Vec<(u16, u32, u32)>,
     /// Raw sockets that see segments of their peer and hear of errors about what is sent to it: the protocol, the peer, and the program of each.
     pub(crate) raws: Vec<(u8, IpAddr, u32)>,
+    /// Programs by their number in the world: their names and the numbers of their processes.
+    pub(crate) processes: BTreeMap<u32, (String, u32)>,
     pub(crate) rng: Rng,
     /// Sockets that there have been.
     pub(crate) made: u32,
@@ -223,6 +227,7 @@ impl SocketTable {
             udp: BTreeMap::new(),
             pings: Vec::new(),
             raws: Vec::new(),
+            processes: BTreeMap::new(),
             rng,
             made: 0,
             port_offset,

@@ -124,7 +124,7 @@ impl Net {
         m
     }
     /// A machine and its namespaces.
-    fn family(&self, whole: u32) -> Vec<u32> {
+    pub(crate) fn family(&self, whole: u32) -> Vec<u32> {
         let others = self.machines[whole as usize].spaces.others.values().copied();
         [whole].into_iter().chain(others).collect()
     }

@@ -5,6 +5,7 @@ use crate::app::{Cx, Program};
 use crate::index::NONE;
 use crate::local_drops::{exec, line, millis};
 use crate::sock::{Listener, SockOpts};
+use crate::spec::HostId;
 use crate::wake::Wake;
 use penstock_model::traffic::TcpWishes;
 use penstock_model::{Span, Time};
@@ -55,34 +56,35 @@ fn alike(ours: &str, theirs: &str) -> bool {
     a.len() == b.len() && a.iter().zip(&b).all(|(x, y)| near(x, y))
 }
 
+/// The same line with addresses of IPv6.
+pub(crate) fn six_line(w: &mut World, [a, r, b]: [HostId; 3]) {
+    let mac = |w: &World, host, device| {
+        let ifindex = w.host(host).ifindex(device).unwrap();
+        w.host(host).device(ifindex).unwrap().mac.map(|b| format!("{b:02x}")).join(":")
+    };
+    for (host, device, own, gateway, peer, card) in [
+        (a, "va", "fd00:1::1", "fd00:1::fe", r, "ra"),
+        (r, "ra", "fd00:1::fe", "fd00:1::1", a, "va"),
+        (r, "rb", "fd00:2::fe", "fd00:2::2", b, "vb"),
+        (b, "vb", "fd00:2::2", "fd00:2::fe", r, "rb"),
+    ] {
+        let mac = mac(w, peer, card);
+        exec(w, host, &format!("ip addr add {own}/64 dev {device} nodad"));
+        exec(w, host, &format!("ip neigh replace {gateway} lladdr {mac} dev {device} nud permanent"));
+        if host != r {
+            exec(w, host, &format!("ip -6 route add default via {gateway}"));
+        }
+    }
+    exec(w, r, "sysctl -w net.ipv6.conf.all.forwarding=1");
+}
+
 /// The first difference of a scenario.
 fn difference(s: &Value) -> Option<String> {
     let mut w = World::new(1);
     let [a, r, b] = line(&mut w, millis(&s["delay_ms"]));
     let six = s["six"] == true;
     if six {
-        let mac = |w: &World, host, device| {
-            let ifindex = w.host(host).ifindex(device).unwrap();
-            w.host(host).device(ifindex).unwrap().mac.map(|b| format!("{b:02x}")).join(":")
-        };
-        for (host, device, own, gateway, peer, card) in [
-            (a, "va", "fd00:1::1", "fd00:1::fe", r, "ra"),
-            (r, "ra", "fd00:1::fe", "fd00:1::1", a, "va"),
-            (r, "rb", "fd00:2::fe", "fd00:2::2", b, "vb"),
-            (b, "vb", "fd00:2::2", "fd00:2::fe", r, "rb"),
-        ] {
-            let mac = mac(&w, peer, card);
-            exec(&mut w, host, &format!("ip addr add {own}/64 dev {device} nodad"));
-            exec(
-                &mut w,
-                host,
-                &format!("ip neigh replace {gateway} lladdr {mac} dev {device} nud permanent"),
-            );
-            if host != r {
-                exec(&mut w, host, &format!("ip -6 route add default via {gateway}"));
-            }
-        }
-        exec(&mut w, r, "sysctl -w net.ipv6.conf.all.forwarding=1");
+        six_line(&mut w, [a, r, b]);
     }
     for (key, value) in s["sysctl"].as_object().unwrap() {
         for host in [a, b] {
@@ -95,7 +97,7 @@ fn difference(s: &Value) -> Option<String> {
         exec(&mut w, a, command.as_str().unwrap());
     }
     let cfg = crate::app::flow::configure(w.net.tcp_config(b.0), &TcpWishes::default());
-    let listener = Listener { cfg: Box::new(cfg), sink: true };
+    let listener = Listener { cfg: Box::new(cfg), backlog: 5, sink: true };
     w.net.tcp_listen(b.0, NONE, 5001, SockOpts::default(), listener).unwrap();
     let to = if six { "fd00:2::2" } else { "10.0.2.2" };
     let start = Time::from_ns(s["start_ns"].as_i64().unwrap());

@@ -156,6 +156,8 @@ pub struct Config {
     pub hz: u32,
     /// MSS announced, bytes: MTU - 40. Default 1460. Timestamps take 12 of it in each segment.
     pub mss: u16,
+    /// MSS announced where that is another than the size of our own segments, as a route's `advmss` has it. Default: `mss`.
+    pub advmss: Option<u16>,
     /// Whether a path with a larger MTU (jumbo frames, `lo`) raises `mss` to what it carries: true of Linux until somebody asks for a size.
     pub mss_follows_mtu: bool,
     /// Congestion control. Set by name with [`Config::set_cc`].
@@ -254,6 +256,7 @@ impl Config {
             stack: Stack::Linux(kernel),
             hz: kernel.hz(),
             mss: 1460,
+            advmss: None,
             mss_follows_mtu: true,
             cc: &cc::cubic::ALGORITHM,
             cc_parameters: cc::Parameters::default(),
@@ -310,6 +313,7 @@ impl Config {
             stack: Stack::WindowsXp,
             hz: 100,
             mss: 1460,
+            advmss: None,
             mss_follows_mtu: false,
             cc: &cc::reno::ALGORITHM,
             cc_parameters: cc::Parameters::default(),
@@ -426,6 +430,11 @@ impl Config {
         }
         self.cc = found;
         Ok(())
+    }
+
+    /// MSS that is announced.
+    pub fn announced(&self) -> u16 {
+        self.advmss.unwrap_or(self.mss)
     }
 
     /// `setsockopt(SO_SNDBUF, bytes)`: Linux doubles it (at least 4608 on 6.12, which gives `most_asked` at most; 2048 on 2.6.35), XP takes it as it

@@ -219,9 +219,11 @@ pub(crate) struct Counters {
     pub segs_out: u64,
     pub segs_in: u64,
     pub data_segs_out: u64,
+    pub data_segs_in: u64,
     pub total_retrans: u64,
     pub bytes_retrans: u64,
     pub timeouts: u64,
     pub recoveries: u64,
     pub dsack_dups: u64,
+    pub drops: u32,
 }

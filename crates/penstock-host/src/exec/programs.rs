@@ -123,6 +123,7 @@ pub static PROGRAMS: &[Program] = &[
     program("radvd", Script, "tells a link of its router of IPv6", |h, c| h.radvd(c)),
     program("rmmod", Network, "takes a module out of the kernel", |h, c| h.rmmod(c.line, c.now)),
     program("route", Network, "the routes, as net-tools show them", |h, c| h.route_tool(c.line, c.now)),
+    program("ss", Script, "sockets, and what TCP knows of each", |h, c| h.ss(c)),
     program("sync", Machine, "nothing, successfully", |_, _| Output::default()),
     program("sysctl", Network, "settings of the kernel", |h, c| h.sysctl(c.line, c.files, c.now)),
     program("tc", Network, "qdiscs, classes, filters, actions", |h, c| h.tc_in_space(c.line, c.files, c.now)),

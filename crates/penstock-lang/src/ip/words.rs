@@ -207,7 +207,7 @@ pub(super) fn is_altifname(name: &str) -> bool {
 }
 
 /// A prefix length, or a mask that is one.
-fn mask_len(text: &str, v4: bool) -> Option<u8> {
+pub(crate) fn mask_len(text: &str, v4: bool) -> Option<u8> {
     let most = if v4 { 32 } else { 128 };
     if let Ok(n) = text.parse::<u8>() {
         return (n <= most && !text.starts_with('+')).then_some(n);
@@ -218,7 +218,7 @@ fn mask_len(text: &str, v4: bool) -> Option<u8> {
 }
 
 /// An address; of IPv4 the last parts may be missing: `10.3` is 10.3.0.0.
-pub(super) fn address(text: &str, family: Family) -> Option<IpAddr> {
+pub(crate) fn address(text: &str, family: Family) -> Option<IpAddr> {
     if matches!(text, "default" | "any" | "all") {
         return Some(match family {
             Family::Inet6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),

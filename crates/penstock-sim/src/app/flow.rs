@@ -282,7 +282,7 @@ impl Sink {
             let found = match &self.transport {
                 Transport::Tcp(tcp) => {
                     let cfg = configure(net.tcp_config(self.to), tcp);
-                    let listener = Listener { cfg: Box::new(cfg), sink: true };
+                    let listener = Listener { cfg: Box::new(cfg), backlog: 128, sink: true };
                     net.tcp_listen(self.to, NONE, port, SockOpts::default(), listener)
                 }
                 Transport::Udp => net.udp_bind(self.to, NONE, port, SockOpts::default()),

@@ -77,6 +77,10 @@ impl Net {
         if let Some(mtu) = self.machines[host as usize].host.mtu_by(bound, peer, now) {
             let mss = mtu.saturating_sub(headers(peer) - ETH_HLEN + 20).clamp(1, 65_495) as u16;
             cfg.mss = if cfg.mss_follows_mtu { mss } else { cfg.mss.min(mss) };
+            //= linux v6.12 net/ipv6/route.c ip6_default_advmss: at least net.ipv6.route.min_adv_mss
+            if peer.is_ipv6() && mtu < 1_280 && cfg.stack.is_linux_6_12() {
+                cfg.advmss = Some(1_220);
+            }
         }
     }
     /// Whether the socket's packets are super-packets, how large, and what bounds its program's writes.
@@ -128,7 +132,7 @@ impl Net {
         cfg.quickack |= route.quickack;
         route_control(cfg, &route);
         if let Some(advmss) = route.advmss {
-            cfg.mss = cfg.mss.min(advmss.min(65_495) as u16);
+            cfg.advmss = Some(advmss.min(65_495) as u16);
         }
     }
 }

@@ -10,6 +10,7 @@ mod config;
 mod deliver;
 mod metrics;
 pub(crate) mod probe;
+mod shown;
 mod tcp;
 pub(crate) mod udp;
 

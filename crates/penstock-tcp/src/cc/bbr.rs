@@ -8,6 +8,7 @@ use super::{Algorithm, Build, CongestionControl, INFINITE_SSTHRESH, RateSample, 
 use crate::info::CaState;
 use crate::minmax::WindowedMax;
 use penstock_model::Kernel;
+use penstock_model::sockets::ControlDiag;
 
 /// Registration.
 pub static ALGORITHM: Algorithm = Algorithm {
@@ -472,6 +473,10 @@ impl CongestionControl for Bbr {
     }
     fn sndbuf_windows(&self) -> u32 {
         3
+    }
+    fn diag(&self, w: &Window) -> Option<ControlDiag> {
+        let bytes = (self.bw() * u64::from(w.mss) * 1_000_000) >> BW_SCALE;
+        Some(ControlDiag::Bbr(bytes, self.min_rtt_us, self.pacing_gain, self.cwnd_gain))
     }
     fn info(&self) -> Vec<(&'static str, u64)> {
         vec![

@@ -7,6 +7,7 @@ use super::reno::reno_cong_avoid;
 use super::{Algorithm, Build, CongestionControl, Window};
 use crate::info::CaState;
 use penstock_model::Kernel;
+use penstock_model::sockets::ControlDiag;
 
 /// Registration.
 pub static ALGORITHM: Algorithm = Algorithm {
@@ -104,6 +105,11 @@ impl CongestionControl for Dctcp {
     }
     fn undo_cwnd(&mut self, w: &Window) -> u32 {
         w.cwnd.max(if self.reno { w.prior_cwnd } else { self.loss_cwnd })
+    }
+    fn diag(&self, w: &Window) -> Option<ControlDiag> {
+        let bytes = |segments: u64| w.mss.wrapping_mul(segments as u32);
+        let (marked, all) = (w.delivered_ce - self.old_delivered_ce, w.delivered - self.old_delivered);
+        Some(ControlDiag::Dctcp((!self.reno).then(|| [0, self.alpha, bytes(marked), bytes(all)])))
     }
     fn info(&self) -> Vec<(&'static str, u64)> {
         vec![("alpha", self.alpha.into()), ("enabled", (!self.reno).into())]

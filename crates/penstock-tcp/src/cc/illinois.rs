@@ -6,6 +6,7 @@
 use super::{AckSample, Algorithm, Build, CongestionControl, Parameter, Window};
 use crate::info::CaState;
 use penstock_model::Kernel;
+use penstock_model::sockets::ControlDiag;
 
 /// Registration.
 pub static ALGORITHM: Algorithm = Algorithm {
@@ -153,6 +154,9 @@ impl CongestionControl for Illinois {
         }
     }
     //= linux v6.12 net/ipv4/tcp_illinois.c tcp_illinois_info
+    fn diag(&self, _: &Window) -> Option<ControlDiag> {
+        Some(ControlDiag::Vegas(true, self.sum_rtt.checked_div(self.cnt_rtt.into()).unwrap_or(0) as u32))
+    }
     fn info(&self) -> Vec<(&'static str, u64)> {
         let mean = self.sum_rtt.checked_div(self.cnt_rtt.into()).unwrap_or(0);
         vec![

@@ -30,6 +30,7 @@ pub mod yeah;
 pub use self::parameter::{Parameter, Parameters};
 use crate::info::CaState;
 use penstock_model::Kernel;
+use penstock_model::sockets::ControlDiag;
 use std::fmt;
 
 /// The part of a connection a controller sees and changes (`snd_cwnd` and its companions in `struct tcp_sock`).
@@ -106,6 +107,8 @@ pub struct Window {
     /// The latest rate of delivery that says something: segments, and over how long, microseconds (`rate_delivered`,
     /// `rate_interval_us`).
     pub delivery_rate: (u64, u64),
+    /// Of that sample: the program had let the connection run dry (`rate_app_limited`).
+    pub rate_app_limited: bool,
     /// The earliest departure of the next segment, ns (`tcp_wstamp_ns`).
     pub wstamp_ns: i64,
     /// A queue below paces by the times that segments carry, and no timer here (`SK_PACING_FQ`).
@@ -160,6 +163,7 @@ impl Window {
             app_limited: 0,
             pacing_rate: None,
             delivery_rate: (0, 0),
+            rate_app_limited: true,
             wstamp_ns: 0,
             paced_below: false,
             linux_rate: u64::MAX,
@@ -357,6 +361,12 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// The controller's own variables, for display.
     fn info(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
+    }
+    /// What `ss -i` is told of it.
+    //= linux v6.12 include/net/tcp.h struct tcp_congestion_ops, get_info
+    fn diag(&self, w: &Window) -> Option<ControlDiag> {
+        let _ = w;
+        None
     }
 }
 

@@ -7,6 +7,7 @@ use super::path::Dice;
 use super::{AckSample, Algorithm, Build, CongestionControl, INFINITE_SSTHRESH, Parameter, Window};
 use crate::info::CaState;
 use penstock_model::Kernel;
+use penstock_model::sockets::ControlDiag;
 
 /// Registration.
 pub static ALGORITHM: Algorithm = Algorithm {
@@ -235,6 +236,9 @@ impl CongestionControl for Nv {
         }
     }
     //= linux v6.12 net/ipv4/tcp_nv.c tcpnv_get_info
+    fn diag(&self, _: &Window) -> Option<ControlDiag> {
+        Some(ControlDiag::Vegas(true, self.last_rtt))
+    }
     fn info(&self) -> Vec<(&'static str, u64)> {
         vec![
             ("enabled", 1),

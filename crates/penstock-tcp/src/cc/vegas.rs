@@ -7,6 +7,7 @@ use super::reno::reno_cong_avoid;
 use super::{AckSample, Algorithm, Build, CongestionControl, Window};
 use crate::info::CaState;
 use penstock_model::Kernel;
+use penstock_model::sockets::ControlDiag;
 
 /// Registration.
 pub static ALGORITHM: Algorithm = Algorithm {
@@ -122,6 +123,9 @@ impl CongestionControl for Vegas {
     }
     fn on_cwnd_restart(&mut self, w: &mut Window) {
         self.restart(w);
+    }
+    fn diag(&self, _: &Window) -> Option<ControlDiag> {
+        Some(ControlDiag::Vegas(self.active, self.base_rtt))
     }
     fn info(&self) -> Vec<(&'static str, u64)> {
         vec![

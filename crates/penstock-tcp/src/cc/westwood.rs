@@ -6,6 +6,7 @@
 use super::reno::reno_cong_avoid;
 use super::{AckSample, Algorithm, Build, CongestionControl, Window};
 use penstock_model::Kernel;
+use penstock_model::sockets::ControlDiag;
 
 /// Registration.
 pub static ALGORITHM: Algorithm = Algorithm {
@@ -137,6 +138,9 @@ impl CongestionControl for Westwood {
     fn on_loss(&mut self, w: &mut Window) {
         w.ssthresh = self.fits(w);
         self.reset_rtt_min = true;
+    }
+    fn diag(&self, w: &Window) -> Option<ControlDiag> {
+        Some(ControlDiag::Vegas(true, self.rtt * (1_000_000 / w.hz)))
     }
     fn info(&self) -> Vec<(&'static str, u64)> {
         vec![("bw_est", self.bw_est.into()), ("rtt_min_jiffies", self.rtt_min.into())]

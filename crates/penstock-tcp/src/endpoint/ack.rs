@@ -4,7 +4,6 @@
 //! Differs: none known.
 
 use super::Endpoint;
-use super::calls::Chrono;
 use crate::info::CaState;
 use crate::recovery::{Prior, Rexmit};
 use crate::sender::acked::{
@@ -75,7 +74,14 @@ impl Endpoint {
                 self.rx.ack_at_once();
             }
         }
-        self.tx.timers.heard(&self.tx.clock);
+        //= linux v6.12 net/ipv4/tcp_input.c tcp_rcv_established
+        // What brings data alone, as foreseen, is looked at no further where its memory is reserved.
+        let (rmem, len) = (u64::from(self.rx.rmem()), (end - start) as u32);
+        let reserved = (rmem + self.tx.wmem()).wrapping_neg() % 4_096;
+        let foreseen = len > 0 && ack == prior_una && self.tx.cc.is_foreseen();
+        if !foreseen || u64::from(self.rx.truesize(len)) > reserved {
+            self.tx.timers.heard(&self.tx.clock);
+        }
 
         if prior_packets == 0 {
             if self.accurate.is_some() {
@@ -101,8 +107,8 @@ impl Endpoint {
         }
         let prior = Prior { fack: prior_fack, una: prior_una, fackets: prior_fackets };
         let pkts_acked = self.recovery.clean_rtx(&mut self.tx, prior, &mut s, &mut flag);
-        if self.calls.is_some() && self.tx.q.packets_out() == 0 {
-            self.chrono_stop(Chrono::Busy);
+        if self.tx.q.packets_out() == 0 {
+            self.chrono_acked();
         }
         if self.tx.p.today {
             self.recovery.rack_update_reo_wnd(&mut self.tx, s.prior_delivered);
@@ -127,10 +133,9 @@ impl Endpoint {
             }
             let delivered = (self.tx.cc.delivered() - prior_delivered) as u32;
             let lost = self.tx.q.lost() - prior_lost;
-            if self.tx.cc.takes_over() {
-                let prior = (delivered, lost, prior_in_flight);
-                self.tx.decide(&s, prior, self.recovery.is_reneged());
-            } else {
+            let prior = (delivered, lost, prior_in_flight);
+            self.tx.rate_gen(&s, prior, self.recovery.is_reneged());
+            if !self.tx.cc.takes_over() {
                 self.recovery.cong_control(&mut self.tx, delivered, lost, flag);
             }
             match rexmit {

@@ -1,8 +1,7 @@
 //! The socket as system calls see it: writes that push on their way, corks, marks of ends of records, and the times that
 //! `getsockopt(TCP_INFO)` tells. Its bursts have a file of their own.
 //!
-//! Follows: linux v6.12 net/ipv4/tcp.c `tcp_sendmsg_locked`, `tcp_push`, `tcp_get_info_chrono_stats`, net/ipv4/tcp_output.c
-//! `tcp_chrono_start`, `tcp_chrono_stop`.
+//! Follows: linux v6.12 net/ipv4/tcp.c `tcp_sendmsg_locked`, `tcp_push`.
 //! Differs: the rest of a burst that SACK has cut keeps no head of its own in the account of the send buffer.
 //!
 //! A burst is handed over as one packet ([`Calls::whole`]), or segment by segment as the card sends it, PSH on the last.
@@ -11,8 +10,9 @@ mod burst;
 
 use super::Endpoint;
 use super::attempt::Why;
+use super::chrono::Chrono;
 use crate::config::{Buffer, Calls};
-use crate::info::{CaState, State};
+use crate::info::CaState;
 use crate::segment::Transmit;
 use crate::sender::Sender;
 use crate::sender::mtup::MtuSearch;
@@ -43,33 +43,6 @@ pub struct Sent {
     pub goes_on: bool,
 }
 
-/// What kept a connection from sending faster (`enum tcp_chrono`).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(super) enum Chrono {
-    #[default]
-    Unspec,
-    Busy,
-    RwndLimited,
-    SndbufLimited,
-}
-
-/// Times that are counted, jiffies.
-#[derive(Clone, Copy, Debug, Default)]
-struct Chronos {
-    now: Chrono,
-    since: u64,
-    stat: [u64; 3],
-}
-
-impl Chronos {
-    fn set(&mut self, new: Chrono, jiffies: u64) {
-        if self.now > Chrono::Unspec {
-            self.stat[self.now as usize - 1] += jiffies - self.since;
-        }
-        (self.now, self.since) = (new, jiffies);
-    }
-}
-
 /// What such a socket keeps beside.
 #[derive(Debug)]
 pub(super) struct CallState {
@@ -94,7 +67,6 @@ pub(super) struct CallState {
     pub joins: bool,
     /// Sending has been put off for a larger burst, the congestion window being small.
     deferred: bool,
-    rwnd_limited: bool,
     /// Where a run of retransmissions out of one buffer ends.
     rexmit_end: u64,
     /// It is of several segments.
@@ -103,7 +75,6 @@ pub(super) struct CallState {
     wstamp: Time,
     /// Segments of a full buffer (`gso_segs`).
     gso_segs: u32,
-    chrono: Chronos,
     /// When data came last, when an ACK came last, when data went last, when an ACK went last.
     last: [Time; 4],
     /// The first probe that is not answered went then, jiffies.
@@ -124,12 +95,10 @@ impl CallState {
             burst: false,
             joins: false,
             deferred: false,
-            rwnd_limited: false,
             rexmit_end: 0,
             rexmit_several: false,
             wstamp: Time::ZERO,
             gso_segs: 0,
-            chrono: Chronos::default(),
             last: [now; 4],
             probes_since: None,
         }
@@ -139,10 +108,6 @@ impl CallState {
         (self.nonagle, self.one, self.one_sent, self.burst, self.joins) = (None, false, false, false, false);
         self.searched = false;
         std::mem::take(&mut self.deferred)
-    }
-    /// Whether that was the receiver's window.
-    pub fn take_rwnd_limited(&mut self) -> bool {
-        std::mem::take(&mut self.rwnd_limited)
     }
 }
 
@@ -225,19 +190,17 @@ impl Endpoint {
         let c = self.calls.as_deref()?;
         let jiffies =
             |time: Time| (time.as_ns().max(0) as u64 * u64::from(self.tx.clock.hz())) / 1_000_000_000;
-        let mut stat = c.chrono;
-        stat.set(stat.now, jiffies(now));
-        let span = |j: u64| self.tx.clock.jiffies_to_span(j.min(u64::from(u32::MAX)) as u32);
+        let [busy, rwnd, sndbuf] = self.chrono.up_to(jiffies(now)).map(|j| self.tx.clock.jiffies_to_span(j));
         Some(CallInfo {
-            busy_time: span(stat.stat.iter().sum()),
-            rwnd_limited: span(stat.stat[1]),
-            sndbuf_limited: span(stat.stat[2]),
+            busy_time: busy,
+            rwnd_limited: rwnd,
+            sndbuf_limited: sndbuf,
             last_data_recv: now - c.last[0],
             last_ack_recv: now - c.last[1],
             last_data_sent: now - c.last[2],
             probes: self.tx.timers.probes_out(),
             retransmits: self.tx.timers.retransmits(),
-            advmss: self.cfg.mss.into(),
+            advmss: self.cfg.announced().into(),
             reord_seen: self.recovery.reord_seen(),
         })
     }
@@ -334,47 +297,6 @@ impl Endpoint {
             if acks {
                 c.last[1] = now;
             }
-        }
-    }
-    //= linux v6.12 net/ipv4/tcp_output.c tcp_chrono_start
-    pub(super) fn chrono_start(&mut self, what: Chrono) {
-        let jiffies = self.tx.clock.jiffies;
-        if let Some(c) = &mut self.calls
-            && what > c.chrono.now
-        {
-            c.chrono.set(what, jiffies);
-        }
-    }
-    //= linux v6.12 net/ipv4/tcp_output.c tcp_chrono_stop
-    pub(super) fn chrono_stop(&mut self, what: Chrono) {
-        let jiffies = self.tx.clock.jiffies;
-        let idle = self.tx.q.packets_out() == 0 && !self.tx.space.has_unsent();
-        if let Some(c) = &mut self.calls {
-            if idle {
-                c.chrono.set(Chrono::Unspec, jiffies);
-            } else if what == c.chrono.now {
-                c.chrono.set(Chrono::Busy, jiffies);
-            }
-        }
-    }
-    /// What follows for the times from a push that is over; `limited`: the congestion window held it.
-    pub(super) fn chrono_pushed(&mut self, sent: bool, limited: bool) {
-        if self.calls.is_none() {
-            return;
-        }
-        if self.calls.as_mut().is_some_and(|c| c.take_rwnd_limited()) {
-            self.chrono_start(Chrono::RwndLimited);
-        } else {
-            self.chrono_stop(Chrono::RwndLimited);
-        }
-        //= linux v6.12 net/ipv4/tcp_output.c tcp_cwnd_validate
-        let starved = (sent || limited)
-            && !self.tx.cc.is_limited()
-            && !self.tx.space.has_unsent()
-            && self.tx.unsent.is_waited_for()
-            && matches!(self.state, State::Established | State::CloseWait);
-        if starved {
-            self.chrono_start(Chrono::SndbufLimited);
         }
     }
 

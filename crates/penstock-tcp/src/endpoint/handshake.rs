@@ -27,13 +27,16 @@ impl Endpoint {
         self.rx.joined_of(gso_size);
         self.handle_segment(seg, payload_len, ecn, now);
         self.rx.joined_of(0);
-        self.tx.n.segs_in += u64::from(payload_len.div_ceil(gso_size.max(1)).max(1) - 1);
+        let more = u64::from(payload_len.div_ceil(gso_size.max(1)).max(1) - 1);
+        self.tx.n.segs_in += more;
+        self.tx.n.data_segs_in += more;
     }
     /// A segment came in, in an IP header with this ECN field.
     #[inline]
     pub fn handle_segment(&mut self, seg: &Tcp, payload_len: u32, ecn: EcnField, now: Time) {
         self.touch(now);
         self.tx.n.segs_in += 1;
+        self.tx.n.data_segs_in += u64::from(payload_len > 0);
         if self.calls.is_some() {
             self.note_received(payload_len, seg.flags.has(TcpFlags::ACK));
         }
@@ -65,7 +68,12 @@ impl Endpoint {
         let clamp = u32::from(self.mss).clamp(88, u32::from(self.cfg.mss));
         let wscale = if self.rcv_scaling { syn.wscale.unwrap_or(0).min(14) } else { 0 };
         self.tx.space.read_syn(syn.seq, u32::from(syn.window), clamp - options, wscale);
-        self.rx.begin(syn.seq, u32::from(self.cfg.mss) - options, 20 + options, self.tx.sack_ok);
+        self.rx.begin(
+            syn.seq,
+            u32::from(self.cfg.announced()).max(88) - options,
+            20 + options,
+            self.tx.sack_ok,
+        );
     }
 
     /// What a SYN asks of a listener.
@@ -207,6 +215,7 @@ impl Endpoint {
         }
         self.tx.space.syn_sent();
         self.tx.n.segs_out += 1;
+        self.synacks += u64::from(!active);
         self.rx.ack_sent();
         let mut tcp = Tcp {
             sport: self.sport,
@@ -215,7 +224,7 @@ impl Endpoint {
             ack: if active { 0 } else { self.rx.next() as u32 },
             flags,
             window: self.rx.offered().min(65_535) as u16,
-            mss: Some(self.cfg.mss),
+            mss: Some(self.cfg.announced()),
             wscale: self.rcv_scaling.then_some(self.rx.wscale()),
             sack_permitted: self.tx.sack_ok,
             timestamps: self.tx.stamps.ok().then(|| (self.tx.clock.tsval(), self.tx.stamps.recent())),
@@ -260,6 +269,7 @@ impl Endpoint {
             }
             self.read_syn(seg);
             self.synack_ecn(seg, ecn);
+            self.tx.timers.heard(&self.tx.clock);
             self.handshake_rtt();
             self.open();
             (self.tx.todo.ack_first, self.tx.todo.reflects) = (true, true);
@@ -457,6 +467,7 @@ impl Endpoint {
         let syn = u64::from(seg.flags.has(TcpFlags::SYN));
         let end = start + syn + u64::from(len) + u64::from(fin);
         if !self.acceptable(seg, start, end, ecn) || !seg.flags.has(TcpFlags::ACK) {
+            self.tx.n.drops += 1;
             return;
         }
         let established = self.state == State::Established;
@@ -483,9 +494,13 @@ impl Endpoint {
         }
         let fast = self.predicted(seg, start);
         self.tx.cc.set_slow_path(!fast);
+        //= linux v6.12 net/ipv4/tcp_input.c tcp_rcv_state_process: nothing there takes an ACK without data once the peer has closed
+        let closed = matches!(self.state, State::CloseWait | State::Closing | State::LastAck);
         if !self.ack(seg, start, end, !fast) {
+            self.tx.n.drops += 1;
             return;
         }
+        self.tx.n.drops += u32::from(closed && start == end);
         // Only of an established connection's segments (tcp_rcv_state_process measures none): the handshake's last ACK is not looked at.
         if established && let Some(ecr) = self.tx.stamps.ecr() {
             self.rx.rcv_rtt_measure_ts(ecr, len, &self.tx.clock);
@@ -501,6 +516,7 @@ impl Endpoint {
             self.take_data(seg, start + syn, len, fin, ecn);
         } else if end > start {
             // After the peer's FIN only repetitions come.
+            self.tx.n.drops += 1;
             self.rx.ack_at_once();
         }
         self.tx.todo.ack_check = true;
@@ -558,6 +574,7 @@ impl Endpoint {
             // Congestion experienced: tell the sender until it says it has heard.
             self.rx.echo.taken(ecn);
         }
+        self.tx.n.drops += u32::from(taken == Taken::Nothing);
         if taken == Taken::InOrder {
             self.data_ready = Some(self.tx.clock.now);
         }

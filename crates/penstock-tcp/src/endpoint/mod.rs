@@ -8,6 +8,8 @@ mod accecn;
 mod ack;
 mod attempt;
 mod calls;
+mod chrono;
+mod diag;
 mod handshake;
 mod metrics;
 mod output;
@@ -28,6 +30,7 @@ use accecn::Accurate;
 use attempt::Trial;
 use calls::CallState;
 pub use calls::{CallInfo, SendFlags, Sent};
+use chrono::Chronos;
 use output::Push;
 use penstock_model::{Kernel, Span, Time};
 use penstock_packet::{Tcp, TcpFlags};
@@ -83,11 +86,17 @@ pub struct Endpoint {
     recovery: Recovery,
     // The others.
     rcv_scaling: bool,
+    /// The last segment may be marked.
+    ect: bool,
     /// Our FIN was acknowledged: what was learned is to be kept.
     ended_well: bool,
     error: Option<Error>,
     /// When a segment out of the window was answered last, jiffies (`last_oow_ack_time`); 0: none was.
     last_oow: u32,
+    /// What has kept it from sending faster.
+    chrono: Chronos,
+    /// SYN-ACKs that we have sent, which Linux counts with no socket.
+    synacks: u64,
     /// What a socket has beside that is driven call by call.
     calls: Option<Box<CallState>>,
     syn_sent_us: u64,
@@ -112,7 +121,7 @@ impl Endpoint {
             e.one_way = Some(Box::new(OneWay::new(&e.opening(isn), None, now)));
             return e;
         }
-        e.rx.select_initial_window(u32::from(e.cfg.mss), e.cfg.window_scaling);
+        e.rx.select_initial_window(u32::from(e.cfg.announced().max(88)), e.cfg.window_scaling);
         e.tx.todo.syn = true;
         e
     }
@@ -136,7 +145,7 @@ impl Endpoint {
         }
         e.read_syn(syn);
         e.listener_ecn(syn, ecn);
-        let mss = u32::from(e.cfg.mss) - if e.tx.stamps.ok() { 12 } else { 0 };
+        let mss = u32::from(e.cfg.announced().max(88)) - if e.tx.stamps.ok() { 12 } else { 0 };
         e.rx.select_initial_window(mss, e.rcv_scaling);
         e.tx.todo.syn = true;
         Some(e)
@@ -172,6 +181,9 @@ impl Endpoint {
             frozen: false,
             aside: None,
             ended_well: false,
+            ect: false,
+            chrono: Chronos::default(),
+            synacks: 0,
             stack: cfg.stack,
             mss: cfg.mss,
             sport,
@@ -379,8 +391,8 @@ mod tests {
 
     #[test]
     fn what_each_segment_needs_lies_together() {
-        // What recovery, retransmission and set-up need stands behind, or elsewhere. Thirty lines of a cache.
-        assert!(size_of::<Endpoint>() <= 1920, "{}", size_of::<Endpoint>());
+        // What recovery, retransmission and set-up need stands behind, or elsewhere. Thirty-one lines of a cache.
+        assert!(size_of::<Endpoint>() <= 1984, "{}", size_of::<Endpoint>());
         let (rx, tx) = (offset_of!(Endpoint, rx), offset_of!(Endpoint, tx));
         assert!(rx <= 112 && tx <= 648, "{rx} {tx}");
         assert!(offset_of!(Endpoint, recovery) < offset_of!(Endpoint, rcv_scaling));

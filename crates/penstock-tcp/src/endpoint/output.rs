@@ -6,7 +6,6 @@
 
 use super::Endpoint;
 use super::attempt::{Trial, Why};
-use super::calls::Chrono;
 use crate::info::State;
 use crate::recv::EarlyAck;
 use crate::segment::Transmit;
@@ -28,6 +27,8 @@ pub(super) struct Push {
     pub corking: bool,
     /// A write's segments go one by one as they are full (`tcp_push_one`), each a push of its own.
     pub ones: bool,
+    /// The receiver's window has held it.
+    pub rwnd_limited: bool,
     /// Where a long write has pushed on its way, as far as that has not been done yet.
     pub pushes: VecDeque<u64>,
 }
@@ -200,7 +201,11 @@ impl Endpoint {
         let nxt = self.tx.space.nxt();
         self.tx.unsent.grow(nxt, mss);
         let (len, fin) = self.tx.next_segment(mss);
-        if !self.tx.fits((len, fin)) || !probe && self.nagle_holds(len, mss, fin) {
+        if !self.tx.fits((len, fin)) {
+            self.push.rwnd_limited = true;
+            return None;
+        }
+        if !probe && self.nagle_holds(len, mss, fin) {
             return None;
         }
         if self.push.corking && self.tx.unsent.len() == 1 && self.autocorks() {
@@ -257,7 +262,7 @@ impl Endpoint {
         }
         let mut t = self.segment(seq, len, flags);
         if self.tx.cc.has_classic_ecn() && (len > 0 || self.tx.cc.needs_ecn()) {
-            t.ect = true;
+            (t.ect, self.ect) = (true, true);
             if self.recovery.take_cwr() {
                 t.tcp.flags = t.tcp.flags.with(TcpFlags::CWR);
             }
@@ -297,9 +302,7 @@ impl Endpoint {
         self.tx.todo.push_all = false;
         self.push.mss = 0;
         self.tx.check_space(u32::from(self.mss), self.recovery.reordering());
-        if self.calls.is_some() && !self.tx.unsent.is_waited_for() {
-            self.chrono_stop(Chrono::SndbufLimited);
-        }
+        self.chrono_room();
     }
 
     /// A segment with `len` bytes of data goes, for the first time or `again`.
@@ -415,6 +418,7 @@ impl Endpoint {
         }
         self.rx.ack_sent();
         let ect = self.is_ect();
+        self.ect = ect;
         Transmit {
             tcp,
             payload_len: len,

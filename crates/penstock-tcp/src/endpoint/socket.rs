@@ -5,6 +5,7 @@
 //! would have emptied the queue before the call waits is told from both windows.
 
 use super::Endpoint;
+use super::chrono::Chrono;
 use crate::info::{Error, State};
 use penstock_model::Time;
 
@@ -53,6 +54,9 @@ impl Endpoint {
                 // Once a full segment has gone (tcp_push_one) the connection is idle no more.
                 if self.tx.unsent.is_empty() || !self.tx.next_fits(self.current_mss()) {
                     self.tx.idle_check();
+                }
+                if self.tx.unsent.is_empty() {
+                    self.chrono_start(Chrono::Busy);
                 }
                 self.tx.unsent.entail(self.tx.space.written());
                 wmem += overhead;
@@ -238,6 +242,10 @@ impl Endpoint {
         self.tx.space.close();
         if let Some(o) = &mut self.one_way {
             return o.close(now);
+        }
+        //= linux v6.12 net/ipv4/tcp_output.c tcp_send_fin: where nothing waits that it could go with
+        if self.tx.unsent.is_empty() {
+            self.chrono_start(Chrono::Busy);
         }
         self.tx.todo.push = true;
         self.tx.todo.push_all = true;

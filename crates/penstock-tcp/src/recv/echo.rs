@@ -41,6 +41,14 @@ impl Echo {
     pub fn is_demanded(&self) -> bool {
         self.demand_cwr
     }
+    /// Whether a segment that may be marked has come.
+    pub fn has_seen(&self) -> bool {
+        self.seen
+    }
+    /// Whether the segment before was marked (DCTCP).
+    pub fn was_marked(&self) -> bool {
+        self.marked
+    }
     /// The sender has heard.
     pub fn heard(&mut self) {
         self.demand_cwr = false;

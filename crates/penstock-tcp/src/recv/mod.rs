@@ -157,6 +157,8 @@ pub(crate) struct Receiver {
     rtt_time: Option<u64>,
     rtt_last_ecr: Option<u32>,
     space: u32,
+    /// Segments that came out of order.
+    ooopack: u32,
     space_seq: u64,
     space_time: Option<u64>,
     /// What goes before anything else.
@@ -176,7 +178,10 @@ pub(crate) struct Receiver {
     route_window: u32,
     /// `net.core.rmem_max`, bytes.
     rmem_max: u32,
-    initial_rwnd: u32,
+    /// Most segments offered at first; `u16::MAX`: the route says nothing of it.
+    initial_rwnd: u16,
+    /// Segments out of order that were of no use, or for which there was no memory; no more than it holds.
+    drops: u16,
     /// Where the last report of a duplicate began (`duplicate_sack[0].start_seq`); its last 32 bits.
     dsack_start: u32,
     /// `Config::deferred_ack`: segments, jiffies.
@@ -189,12 +194,12 @@ impl Receiver {
             echo: Echo::new(p.today),
             route_window: cfg.window_clamp.unwrap_or(u32::MAX),
             rmem_max: cfg.most_asked.1,
-            initial_rwnd: cfg.initial_rwnd.unwrap_or(u32::MAX),
+            initial_rwnd: cfg.initial_rwnd.map_or(u16::MAX, |n| n.min(u16::MAX.into()) as u16),
             quickack: cfg.quickack,
             rto_min: p.rto_min,
             stack: cfg.stack,
             buffer: cfg.rcvbuf,
-            advmss: u32::from(cfg.mss.max(88)),
+            advmss: u32::from(cfg.announced().max(88)),
             header_len: 20,
             sack: false,
             tells_duplicates: cfg.dsack,
@@ -235,6 +240,8 @@ impl Receiver {
             delack_fires: Time::MAX,
             compressed: 0,
             dsack_start: 0,
+            ooopack: 0,
+            drops: 0,
             compressed_rcv_nxt: 0,
             dup_acks: 0,
             compressed_at: None,
@@ -294,6 +301,46 @@ impl Receiver {
     /// Delayed-ACK timeout, jiffies.
     pub fn ato(&self) -> u32 {
         self.ato
+    }
+
+    // ---- For display ----
+
+    /// MSS that we announced, less timestamps where they are used.
+    pub fn advmss(&self) -> u32 {
+        self.advmss
+    }
+    /// Memory of what is received and not read, bytes.
+    pub fn rmem(&self) -> u32 {
+        self.rmem
+    }
+    /// When data came last, jiffies.
+    pub fn lrcvtime(&self) -> u64 {
+        self.lrcvtime
+    }
+    /// Bytes that came in order; the FIN counts for one.
+    pub fn bytes_in(&self) -> u64 {
+        self.rcv_nxt - self.first_seq
+    }
+    /// The round trip as the receiver reckons it, us; of 6.12.
+    pub fn rcv_rtt_us(&self) -> u32 {
+        if self.today() { (self.rtt_est8 >> 3) as u32 } else { 0 }
+    }
+    /// What the program has taken in a round trip, bytes.
+    pub fn rcv_space(&self) -> u32 {
+        self.space
+    }
+    /// The window that may be offered at most as things stand, bytes.
+    pub fn rcv_ssthresh(&self) -> u32 {
+        self.rcv_ssthresh
+    }
+    /// Segments that came out of order.
+    pub fn ooopack(&self) -> u32 {
+        self.ooopack
+    }
+
+    /// Those of them that were dropped.
+    pub fn drops(&self) -> u32 {
+        self.drops.into()
     }
 
     // ---- Acknowledging ----
@@ -482,6 +529,7 @@ impl Receiver {
                 self.rcv_nxt = held.end;
                 self.queue_held(held);
             } else {
+                self.drops = self.drops.saturating_add(1);
                 self.rmem -= held.mem;
             }
         }
@@ -495,12 +543,17 @@ impl Receiver {
     fn data_ooo(&mut self, start: u64, end: u64, len: u32, fin: bool, psh: bool, header: u32) {
         self.answer_mark();
         if !self.make_room(start) {
+            self.drops = self.drops.saturating_add(1);
             return;
         }
         if self.today() {
             self.measure_rcv_mss(len, psh || fin, header);
         }
         self.scheduled = true;
+        self.ooopack += match self.joined_of {
+            0 => 1,
+            size => len.div_ceil(size.into()).max(1),
+        };
         let data_end = end - u64::from(fin);
         if fin {
             self.fin_at = Some(data_end);

@@ -322,6 +322,7 @@ impl Receiver {
                         continue;
                     }
                     if end <= before.end {
+                        self.drops = self.drops.saturating_add(1);
                         self.dsack_set(start, end);
                         return self.sack_new(start, sack_end);
                     }
@@ -340,6 +341,7 @@ impl Receiver {
         }
         let own = match covered {
             Some(id) => {
+                self.drops = self.drops.saturating_add(1);
                 self.rmem -= self.ooo.at(id).mem;
                 *self.ooo.at_mut(id) = held;
                 id
@@ -352,6 +354,7 @@ impl Receiver {
             if end < after.end {
                 break;
             }
+            self.drops = self.drops.saturating_add(1);
             self.rmem -= self.ooo.remove(next).mem;
         }
         self.sack_new(start, sack_end);

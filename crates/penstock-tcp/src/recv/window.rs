@@ -79,7 +79,9 @@ impl Receiver {
             };
             self.rcv_wnd = self.rcv_wnd.min(segments * mss);
         }
-        self.rcv_wnd = self.rcv_wnd.min(self.initial_rwnd.saturating_mul(mss));
+        if self.initial_rwnd != u16::MAX {
+            self.rcv_wnd = self.rcv_wnd.min(u32::from(self.initial_rwnd).saturating_mul(mss));
+        }
         self.window_clamp = clamp.min(U16_MAX << self.wscale);
         self.rcv_ssthresh = self.rcv_wnd;
     }
@@ -269,6 +271,7 @@ impl Receiver {
             self.ooo.last().filter(|&o| self.rmem > self.rcvbuf && seq <= self.ooo.at(o).start)
         {
             self.rmem -= self.ooo.remove(last).mem;
+            self.drops = self.drops.saturating_add(1);
             pruned = true;
         }
         if pruned {

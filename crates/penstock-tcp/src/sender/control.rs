@@ -12,6 +12,7 @@ use crate::cc::{AckSample, CongestionControl, RateSample, Window};
 use crate::clock::Clock;
 use crate::config::{Config, Stack};
 use crate::info::CaState;
+use penstock_model::sockets::ControlDiag;
 use penstock_model::{Kernel, Time};
 
 /// The window and what is known of its use.
@@ -197,6 +198,10 @@ impl Control {
     pub fn info(&self) -> Vec<(&'static str, u64)> {
         self.cc.info()
     }
+    /// What `ss -i` is told of it, where segments carry `mss` bytes.
+    pub fn diag(&self, mss: u32) -> Option<ControlDiag> {
+        self.cc.diag(&Window { mss, ..self.w })
+    }
     /// The connection is open.
     pub fn init(&mut self) {
         self.cc.init(&mut self.w);
@@ -264,6 +269,11 @@ impl Control {
     /// The controller's own decision.
     pub fn decide(&mut self, rs: &RateSample) {
         self.cc.cong_control(&mut self.w, rs);
+    }
+    /// Whether the ACK at hand is what header prediction expects.
+    #[inline]
+    pub fn is_foreseen(&self) -> bool {
+        !self.w.slow_path && !self.w.per_ack
     }
     /// The ACK at hand is not what header prediction expects, or is.
     #[inline]
@@ -434,6 +444,7 @@ impl Control {
                 rs.rate = Some((now, interval));
                 if !rs.app_limited || now * us >= segments * interval {
                     self.w.delivery_rate = (now, interval);
+                    self.w.rate_app_limited = rs.app_limited;
                 }
             }
         }

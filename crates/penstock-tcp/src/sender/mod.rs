@@ -179,14 +179,16 @@ impl Sender {
         let ssthresh = self.ask_ssthresh();
         self.cc.set_ssthresh(ssthresh);
     }
-    /// The controller decides by what an ACK tells of the rate of delivery; `prior`: segments it delivered, held for lost, and what was in
-    /// flight before it.
+    /// What an ACK tells of the rate of delivery; `prior`: segments it delivered, held for lost, and what was in flight before it. A controller
+    /// that decides by it does.
     #[inline]
-    pub fn decide(&mut self, s: &SackState, prior: (u32, u64, u32), reneged: bool) {
+    pub fn rate_gen(&mut self, s: &SackState, prior: (u32, u64, u32), reneged: bool) {
         let of = (self.timers.min_rtt(), &self.clock);
         let rs = self.cc.rate_sample(s, prior, reneged, self.q.lost(), of);
-        self.show_window();
-        self.cc.decide(&rs);
+        if self.cc.takes_over() {
+            self.show_window();
+            self.cc.decide(&rs);
+        }
     }
     /// What Linux would pace by, from now to the next ACK.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_update_pacing_rate

@@ -71,6 +71,10 @@ impl Space {
     pub fn nxt(&self) -> u64 {
         self.nxt
     }
+    /// Shift of the windows the peer offers.
+    pub fn wscale(&self) -> u8 {
+        self.wscale
+    }
     /// End of what was written, FIN not counted.
     #[inline]
     pub fn written(&self) -> u64 {

@@ -77,6 +77,14 @@ impl Timers {
     pub fn pending(&self) -> Option<Pending> {
         self.pending
     }
+    /// The jiffy that it is set for.
+    pub fn expires(&self) -> u64 {
+        self.expires
+    }
+    /// The end of TIME-WAIT.
+    pub fn wait_ends(&self) -> Time {
+        self.wait
+    }
     /// Sets the timer for sending, `jiffies` from now.
     #[inline]
     pub fn set(&mut self, what: Pending, jiffies: u32, clock: &Clock) {

@@ -385,7 +385,7 @@ impl Program for Server {
         let Some(cfg) = self.settings.tcp_config(cx) else { return };
         let window = cfg.rcvbuf.initial();
         let opts = SockOpts { tos: self.settings.tos, ..SockOpts::default() };
-        let listener = Listener { cfg: Box::new(cfg), sink: false };
+        let listener = Listener { cfg: Box::new(cfg), backlog: 10, sink: false };
         if cx.net.tcp_listen(cx.host, cx.app, self.settings.port, opts, listener).is_none() {
             cx.print("bind failed: Address already in use\n");
             cx.exit(1);

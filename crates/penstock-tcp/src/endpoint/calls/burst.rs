@@ -63,9 +63,7 @@ impl Endpoint {
         let fin = self.tx.space.fin_waits() && last;
         let segs = held.div_ceil(mss).max(1);
         if !self.tx.fits((held.min(mss), fin && held <= mss)) {
-            if let Some(c) = &mut self.calls {
-                c.rwnd_limited = true;
-            }
+            self.push.rwnd_limited = true;
             return None;
         }
         let nonagle = if last { self.nonagle() } else { PUSH };
@@ -194,7 +192,7 @@ impl Endpoint {
                 return true;
             }
         } else if send_win <= held {
-            c.rwnd_limited = true;
+            self.push.rwnd_limited = true;
             return true;
         }
         !(fin || eor)

@@ -109,7 +109,7 @@ fn check(node: &Node, found: &mut Vec<Miscount>) -> (u64, bool) {
         });
     }
     // Nor do those above one that drops in a change and does not tell.
-    counts &= node.qdisc().tells_of_change();
+    counts &= node.qdisc().tells_of_change() && !node.qdisc().drops_untold();
     (held, counts)
 }
 

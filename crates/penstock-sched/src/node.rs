@@ -122,6 +122,8 @@ pub struct Node {
     displaces: bool,
     /// What [`Qdisc::drops_untold`] says, likewise.
     drops_untold: bool,
+    /// Here or below packets were dropped without a word: it may count more as queued than there is.
+    pub(crate) lost_late: bool,
     /// A choke stands or stood below, which does not always know how many packets it holds, and tells those above.
     pub(crate) over_choke: bool,
     /// What went in and out.
@@ -152,6 +154,7 @@ impl Node {
             never_wakes: qdisc.never_wakes(),
             displaces: qdisc.displaces_untold(),
             drops_untold: qdisc.drops_untold(),
+            lost_late: false,
             shift: Shift::default(),
             door: Door::default(),
             over_choke: false,
@@ -171,6 +174,7 @@ impl Node {
             never_wakes: true,
             displaces: false,
             drops_untold: false,
+            lost_late: false,
             shift: Shift::default(),
             door: Door::default(),
             over_choke: false,
@@ -282,6 +286,7 @@ impl Node {
         if cx.drops.late != late {
             let packets = cx.drops.late.wrapping_sub(late);
             self.door.untold += u64::from(packets);
+            self.lost_late = true;
             if self.drops_untold {
                 self.takes_over(Shift { packets, bytes: cx.drops.untold.wrapping_sub(untold) });
             }
@@ -424,6 +429,7 @@ impl Node {
         let lost = self.door.lost;
         self.counted(cx, |qdisc, cx| qdisc.reset(cx));
         self.shift = Shift::default();
+        self.lost_late = false;
         self.door.reset += self.door.lost - lost;
     }
     /// Has the qdisc do something, and counts what it drops.

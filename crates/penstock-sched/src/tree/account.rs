@@ -90,7 +90,7 @@ fn check(node: &Node, found: &mut Vec<Miscount>) -> (u64, bool) {
     let mut held = 0;
     node.qdisc().packets(&mut |_| held += 1);
     // choke loses count where the places of dropped packets let its ring's end run into its begin, as in the kernel.
-    let mut counts = node.kind() != "choke";
+    let mut counts = node.kind() != "choke" && !node.lost_late;
     if let Some(classes) = node.classes() {
         classes.children(&mut |_, child| {
             let below = check(child, found);
@@ -109,7 +109,7 @@ fn check(node: &Node, found: &mut Vec<Miscount>) -> (u64, bool) {
         });
     }
     // Nor do those above one that drops in a change and does not tell.
-    counts &= node.qdisc().tells_of_change() && !node.qdisc().drops_untold();
+    counts &= node.qdisc().tells_of_change();
     (held, counts)
 }
 

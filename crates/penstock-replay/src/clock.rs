@@ -168,7 +168,7 @@ impl Machine {
         self.starts(self.ground.ip_failures);
     }
     fn starts(&mut self, failures: u32) {
-        self.acts.program_begins();
+        self.acts.program_begins(self.ground.worker_turn);
         // The pipes are no terminals and do not seek; then the fork, which looks at the clock some times.
         (0..PIPE_FAILURES).for_each(|_| self.fail_call());
         (0..self.ground.fork_reads).for_each(|_| self.step(READ_NS));
@@ -330,6 +330,9 @@ impl Machine {
         self.now = at;
         let now = at - SEEN_LATE_NS;
         let ticked = self.ticks.expire(now);
+        if ticked.is_some() {
+            self.acts.ticked();
+        }
         let mut before = self.ticks.tick;
         if let Some(from) = sleeper.filter(|&from| from > now) {
             before = before.min(from + SLACK_NS);

@@ -21,7 +21,7 @@ pub fn differences(recorded: &Value, answer: &Value) -> Vec<String> {
             short(&answer["refused"])
         ));
     }
-    for name in ["qdiscs", "classes", "filters"] {
+    for name in ["qdiscs", "classes", "filters", "printed"] {
         // Left out where the kernel's dice decide it.
         if name == "classes" && recorded["classes"] == "by chance" {
             continue;

@@ -32,6 +32,8 @@ pub struct Ground {
     /// A program that asks for a device by its name (`RTM_GETLINK`), as tc and ip do, is followed by two ticks and not by one. Seen in 7.2 by the
     /// events that `/proc/timer_list` counts; which of the kernel's timers it is was not found.
     pub link_ticks: bool,
+    /// Which program that begins gives the worker its turn that frees what filters held, counted from the one that deleted them.
+    pub worker_turn: u8,
 }
 
 /// Debian's Linux 6.12 with iproute2 6.1.0.
@@ -49,6 +51,7 @@ static V6_12: Ground = Ground {
     first_alone: 0,
     class_json: false,
     link_ticks: false,
+    worker_turn: 3,
 };
 
 /// Debian's Linux 7.2 with iproute2 7.3.0.
@@ -66,6 +69,7 @@ static V7_2: Ground = Ground {
     first_alone: 1,
     class_json: true,
     link_ticks: true,
+    worker_turn: 2,
 };
 
 impl Ground {

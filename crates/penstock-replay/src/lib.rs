@@ -14,6 +14,7 @@ mod clock;
 mod compare;
 mod ground;
 mod setup;
+mod shown;
 mod spec;
 mod ticks;
 pub mod vectors;
@@ -127,7 +128,7 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
     }
 
     let t0 = (machine.read_clock() / 1_000_000 + 2) * 1_000_000;
-    let Outcome { refused, commands, refusals, moments } = send(&mut machine, &spec, t0);
+    let Outcome { refused, commands, refusals, printed, moments } = send(&mut machine, &spec, t0);
     if release.is_some_and(|release| machine.read_clock() > release) {
         let hold = spec.hold_s;
         let message = format!("the packets were not all in before the release; raise hold_s ({hold:.3})");
@@ -162,6 +163,10 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
     if !commands.is_empty() {
         let rows = refusals.into_iter().map(|(i, error)| json!({"i": i, "error": error}));
         answer.insert("refused".into(), rows.collect());
+        if !printed.is_empty() {
+            let rows = printed.into_iter().map(|(i, text)| json!({"i": i, "lines": lines(&text)}));
+            answer.insert("printed".into(), rows.collect());
+        }
     }
     let mut shown = show_qdiscs_runs(&mut machine, true, show_qdiscs);
     if !speaks_json(&machine) {
@@ -239,6 +244,8 @@ struct Outcome {
     commands: BTreeSet<u32>,
     /// Commands that were refused, in whose words.
     refusals: Vec<(u32, String)>,
+    /// What commands printed that show something.
+    printed: Vec<(u32, String)>,
     /// Moments that commands named, and their names.
     moments: Vec<(i64, String)>,
 }
@@ -296,8 +303,10 @@ fn send(machine: &mut Machine, spec: &Spec, t0: i64) -> Outcome {
             What::Command(line) => {
                 outcome.commands.insert(packet.i);
                 let line = with_moments(&setup::named(spec, line), t0, &mut outcome.moments);
-                if let Err(refusal) = setup::line(machine, &line) {
-                    outcome.refusals.push((packet.i, refusal.message));
+                match setup::line(machine, &line) {
+                    Ok(text) if text.is_empty() => {}
+                    Ok(text) => outcome.printed.push((packet.i, text)),
+                    Err(refusal) => outcome.refusals.push((packet.i, refusal.message)),
                 }
             }
         }

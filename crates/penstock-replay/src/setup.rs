@@ -1,7 +1,7 @@
 //! The commands of a specification.
 
 use super::clock::Machine;
-use super::{DEV, Ground, Spec};
+use super::{DEV, Ground, Spec, shown};
 use penstock_lang::tc::{self, Command, Env, Failure, Link};
 use penstock_lang::token::Word;
 use penstock_model::rtnetlink::{ClassDump, ClassRequest, FilterRequest, QdiscRequest, Verb};
@@ -29,8 +29,8 @@ pub fn named(spec: &Spec, command: &str) -> String {
     command.replace("$DEV", DEV).replace("$PARENT", parent)
 }
 
-/// Executes one command line; without a program's name it is tc's.
-pub fn line(machine: &mut Machine, text: &str) -> Result<(), Diagnostic> {
+/// Executes one command line; without a program's name it is tc's. Answers what it prints.
+pub fn line(machine: &mut Machine, text: &str) -> Result<String, Diagnostic> {
     let words =
         split(text).ok_or_else(|| Diagnostic::error(format!("setup: {text}: no closing quotation")))?;
     let program = match words.first().map(|w| w.text.as_str()) {
@@ -39,7 +39,7 @@ pub fn line(machine: &mut Machine, text: &str) -> Result<(), Diagnostic> {
     };
     let stderr = if program == "ip" {
         machine.ip_starts();
-        ip(machine, &words[1..])
+        ip(machine, &words[1..]).map(|()| String::new())
     } else {
         tc(machine, &words)
     };
@@ -55,7 +55,7 @@ pub fn line(machine: &mut Machine, text: &str) -> Result<(), Diagnostic> {
     })
 }
 
-fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
+fn tc(machine: &mut Machine, words: &[Word]) -> Result<String, Failure> {
     let known = |name: &str| matches!(name, DEV | "v1" | "lo").then(Link::default);
     let env = Env { kernel: machine.kernel(), device: &known, objects: &tc::NoObjects };
     let commands = tc::parse_in(words, &env).inspect_err(|refused| {
@@ -66,6 +66,11 @@ fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
         machine
             .program_starts(u32::from(object != Some("chain")) + libraries(&words[..read], machine.ground));
     })?;
+    if let [command] = commands.as_slice()
+        && let Some(text) = shown::printed(machine, command)
+    {
+        return Ok(text);
+    }
     let libraries = libraries(words, machine.ground);
     let modules = commands.iter().filter(|c| {
         matches!(
@@ -115,7 +120,7 @@ fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
         let gone = before.iter().filter(|h| !after.contains(h)).count();
         machine.kernel_looks((made + gone) as u32 + curves);
     }
-    Ok(())
+    Ok(String::new())
 }
 
 /// The handles of the device's `tbf`.
@@ -175,10 +180,13 @@ fn libraries(words: &[Word], ground: &Ground) -> u32 {
             }
         }
     }
+    // A filter's matches stand before its actions, an edit's fields behind the action.
+    let before = |word: &Word| word.text != "action";
+    let matches = words.iter().take_while(|w| before(w)).any(|w| w.text.contains('('));
     let searched = match anywhere.len() as u32 {
         0 => 0,
         n => {
-            let alone = if actions.is_empty() && edits == 0 { ground.first_alone } else { 0 };
+            let alone = if matches || actions.is_empty() && edits == 0 { ground.first_alone } else { 0 };
             ground.first_library + alone + ground.next_library * (n - 1)
         }
     };

@@ -106,6 +106,8 @@ pub struct Ledger {
     scheduled: bool,
     /// Bytes that qdiscs above count as queued beyond those that are, modulo 2^32, as [`crate::Qdisc::displaces_untold`] has made them.
     pub(crate) untold: u32,
+    /// Packets that those above go on counting as queued although they are dropped, as [`Ledger::drop_untold`] has entered them, modulo 2^32.
+    pub(crate) late: u32,
     /// Copies that are to go in at the root, one after another.
     again: VecDeque<Packet>,
     /// One of them is going in.
@@ -158,6 +160,12 @@ impl Ledger {
     #[inline]
     pub fn drop(&mut self, packet: Packet, reason: DropReason) {
         self.entries.push((packet, reason));
+    }
+    /// Enters a drop of which nobody tells those above: they go on counting the packet as queued.
+    pub(crate) fn drop_untold(&mut self, packet: Packet, reason: DropReason) {
+        self.late = self.late.wrapping_add(1);
+        self.untold = self.untold.wrapping_add(packet.pkt_len);
+        self.drop(packet, reason);
     }
     /// Cuts a super-packet into its segments (`skb_gso_segment`). Those above count it as one packet, and are told here of the others; whoever
     /// loses one of them enters it as any drop. The memory goes back by [`Ledger::segments_done`].

@@ -83,6 +83,26 @@ impl Door {
     }
 }
 
+/// What a qdisc counts as queued in one below it beyond what is, modulo 2^32: bytes of packets that others have displaced, without those of the
+/// others; and packets that were dropped without a word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Shift {
+    /// Packets.
+    pub packets: u32,
+    /// Bytes.
+    pub bytes: u32,
+}
+
+impl Shift {
+    /// Both together.
+    pub fn and(self, other: Shift) -> Shift {
+        Shift {
+            packets: self.packets.wrapping_add(other.packets),
+            bytes: self.bytes.wrapping_add(other.bytes),
+        }
+    }
+}
+
 /// A qdisc in its place.
 #[repr(C)]
 pub struct Node {
@@ -100,14 +120,17 @@ pub struct Node {
     never_wakes: bool,
     /// What [`Qdisc::displaces_untold`] says, likewise.
     displaces: bool,
+    /// What [`Qdisc::drops_untold`] says, likewise.
+    drops_untold: bool,
+    /// Here or below packets were dropped without a word: it may count more as queued than there is.
+    pub(crate) lost_late: bool,
     /// A choke stands or stood below, which does not always know how many packets it holds, and tells those above.
     pub(crate) over_choke: bool,
     /// What went in and out.
     pub(crate) door: Door,
     // The others.
-    /// Bytes that the qdisc above counts as queued beyond those that are, modulo 2^32: those of packets that others have displaced, without those of
-    /// the others.
-    shift: u32,
+    /// What the qdisc above counts as queued beyond what is.
+    shift: Shift,
     /// Its handle; [`Handle::UNSPEC`] for one the kernel made by itself, which is not shown.
     pub handle: Handle,
     /// Whether it is shown although it has no handle.
@@ -130,7 +153,9 @@ impl Node {
             watches_idle: qdisc.watches_idle(),
             never_wakes: qdisc.never_wakes(),
             displaces: qdisc.displaces_untold(),
-            shift: 0,
+            drops_untold: qdisc.drops_untold(),
+            lost_late: false,
+            shift: Shift::default(),
             door: Door::default(),
             over_choke: false,
             qdisc,
@@ -148,7 +173,9 @@ impl Node {
             watches_idle: false,
             never_wakes: true,
             displaces: false,
-            shift: 0,
+            drops_untold: false,
+            lost_late: false,
+            shift: Shift::default(),
             door: Door::default(),
             over_choke: false,
             qdisc: Box::new(Noop),
@@ -207,7 +234,7 @@ impl Node {
         let answer = self.qdisc.enqueue(packet, cx);
         if self.displaces && answer == Xmit::Cn {
             let shift = held.wrapping_sub(self.qdisc.held());
-            self.shift = self.shift.wrapping_add(shift);
+            self.shift.bytes = self.shift.bytes.wrapping_add(shift);
             cx.drops.untold = cx.drops.untold.wrapping_add(shift);
         }
         self.door.given += 1;
@@ -253,9 +280,17 @@ impl Node {
     #[inline]
     pub fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
         self.look(cx.now);
-        let before = cx.drops.len();
+        let (before, late, untold) = (cx.drops.len(), cx.drops.late, cx.drops.untold);
         let packet = self.qdisc.dequeue(cx);
         self.door.lost += (cx.drops.len() - before) as u64;
+        if cx.drops.late != late {
+            let packets = cx.drops.late.wrapping_sub(late);
+            self.door.untold += u64::from(packets);
+            self.lost_late = true;
+            if self.drops_untold {
+                self.takes_over(Shift { packets, bytes: cx.drops.untold.wrapping_sub(untold) });
+            }
+        }
         if let Some(packet) = &packet {
             self.door.left.add(Count::one(packet.pkt_len));
             if packet.is_noted() {
@@ -354,19 +389,33 @@ impl Node {
     pub fn backlog(&self) -> u32 {
         self.qdisc.held()
     }
+    /// Packets queued, as the qdisc above counts them.
+    #[inline]
+    pub fn qlen_above(&self) -> u32 {
+        self.qlen().wrapping_add(self.shift.packets)
+    }
     /// Bytes queued, as the qdisc above counts them.
     #[inline]
     pub fn counted_above(&self) -> u32 {
-        self.backlog().wrapping_add(self.shift)
+        self.backlog().wrapping_add(self.shift.bytes)
     }
-    /// Bytes that the qdisc above counts beyond those that are queued, modulo 2^32.
+    /// Packets and bytes that those above are told it has lost when it is emptied (`qdisc_purge_queue`).
+    pub(crate) fn told(&self) -> (u32, u32) {
+        (self.qlen(), self.qdisc.told())
+    }
+    /// What of the qdisc above's counters is left when this one is emptied.
+    pub(crate) fn leaves_behind(&self) -> Shift {
+        let bytes = self.backlog().wrapping_sub(self.qdisc.told());
+        self.shift.and(Shift { packets: 0, bytes })
+    }
+    /// What the qdisc above counts beyond what is queued.
     #[inline]
-    pub fn shift(&self) -> u32 {
+    pub fn shift(&self) -> Shift {
         self.shift
     }
-    /// It takes the place of another, for which the qdisc above counts so many bytes too many: it goes on doing so.
-    pub fn takes_over(&mut self, shift: u32) {
-        self.shift = self.shift.wrapping_add(shift);
+    /// It takes the place of another, for which the qdisc above counts so much too many: it goes on doing so.
+    pub fn takes_over(&mut self, shift: Shift) {
+        self.shift = self.shift.and(shift);
     }
     /// Sets parameters.
     ///
@@ -379,7 +428,8 @@ impl Node {
     pub fn reset(&mut self, cx: &mut Cx<'_>) {
         let lost = self.door.lost;
         self.counted(cx, |qdisc, cx| qdisc.reset(cx));
-        self.shift = 0;
+        self.shift = Shift::default();
+        self.lost_late = false;
         self.door.reset += self.door.lost - lost;
     }
     /// Has the qdisc do something, and counts what it drops.

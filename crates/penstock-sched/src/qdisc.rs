@@ -282,6 +282,11 @@ pub trait Qdisc: Send {
     fn displaces_untold(&self) -> bool {
         false
     }
+    /// Whether it may drop packets as it is asked for one without a word to those above (`qdisc_tree_reduce_backlog`): they go on counting them as
+    /// queued. The same for the whole life of the qdisc.
+    fn drops_untold(&self) -> bool {
+        false
+    }
     /// What it writes over the hashes that an `sfb` above has noted in a packet it takes.
     fn scribbles(&self) -> Scribble {
         Scribble::Nothing

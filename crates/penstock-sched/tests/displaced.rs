@@ -1,11 +1,12 @@
 //! What those above count of packets that take each other's places: skbprio and hhf tell them by the answer alone, not of the lengths. So the
-//! backlog that they show drifts, as in Linux.
+//! backlog that they show drifts, as in Linux. Of packets that etf drops late it tells nothing: they are queued there for good.
 //!
-//! Follows: linux v6.12 `net/sched/sch_skbprio.c` `skbprio_enqueue`, `sch_hhf.c` `hhf_enqueue`; the vectors of both have it under htb, prio, tbf and ets.
+//! Follows: linux v6.12 `net/sched/sch_skbprio.c` `skbprio_enqueue`, `sch_hhf.c` `hhf_enqueue`, `sch_etf.c` `timesortedlist_drop`; the vectors of both have it under htb, prio, tbf and ets.
 
 mod rig;
 
-use penstock_model::Kernel;
+use penstock_model::{Kernel, Time};
+use penstock_packet::{TxClock, TxTime};
 use penstock_sched::Xmit;
 use rig::{Rig, udp};
 
@@ -81,4 +82,51 @@ fn it_drifts_on_where_another_qdisc_takes_the_place() {
         assert_eq!(rig.enqueue(Box::new(udp(seq, 100, 1, 0))), answer);
     }
     assert_eq!(rig.tree.root().stats().backlog, 800);
+}
+
+#[test]
+fn packets_that_etf_drops_late_are_counted_above_for_good() {
+    let htb = [
+        "qdisc add dev eth0 root handle 1: htb default 1",
+        "class add dev eth0 parent 1: classid 1:1 htb rate 1gbit",
+    ];
+    let drr = [
+        "qdisc add dev eth0 root handle 1: drr",
+        "class add dev eth0 parent 1: classid 1:1 drr",
+        "filter add dev eth0 parent 1: protocol all prio 1 matchall classid 1:1",
+    ];
+    let qfq = [
+        "qdisc add dev eth0 root handle 1: qfq",
+        "class add dev eth0 parent 1: classid 1:1 qfq weight 1",
+        "filter add dev eth0 parent 1: protocol all prio 1 matchall classid 1:1",
+    ];
+    let hfsc = [
+        "qdisc add dev eth0 root handle 1: hfsc default 1",
+        "class add dev eth0 parent 1: classid 1:1 hfsc ls rate 1gbit",
+    ];
+    let prio = ["qdisc add dev eth0 root handle 1: prio priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"];
+    let ets = ["qdisc add dev eth0 root handle 1: ets bands 1"];
+    let tbf = ["qdisc add dev eth0 root handle 1: tbf rate 1gbit burst 10k limit 10k"];
+    for above in [&htb[..], &drr, &qfq, &hfsc, &prio, &ets, &tbf] {
+        let mut rig = Rig::with(Kernel::V6_12, above);
+        rig.tc("qdisc add dev eth0 parent 1:1 handle 2: etf clockid CLOCK_TAI delta 100").unwrap();
+        for (seq, at) in [(0, 2_000), (1, 9_000)] {
+            let mut timed = udp(seq, 500, 1, 0);
+            timed.rare_mut().txtime = Some(TxTime { clock: TxClock::Tai, asked: true, deadline: false });
+            timed.sender.departs = Time::from_ns(at);
+            assert_eq!(rig.enqueue(Box::new(timed)), Xmit::Success, "{above:?}");
+        }
+        // The first one's time is over when it is asked for.
+        rig.now = 3_000;
+        assert!(rig.dequeue().is_none(), "{above:?}");
+        rig.now = 8_950;
+        assert_eq!(rig.dequeue().map(|packet| packet.seq), Some(1), "{above:?}");
+        let shown = rig.tree.root().stats();
+        assert_eq!((shown.qlen, shown.backlog, shown.drops), (1, 500, 0), "{above:?}");
+        assert_eq!(rig.tree.miscounts(), [], "{above:?}");
+        assert_eq!(rig.tree.class_miscounts(), Vec::<String>::new(), "{above:?}");
+        // Another qdisc in its place changes nothing of that.
+        rig.tc("qdisc replace dev eth0 parent 1:1 handle 3: pfifo").unwrap();
+        assert_eq!(rig.tree.root().stats().qlen, 1, "{above:?}");
+    }
 }

@@ -8,7 +8,7 @@ NAME.out.json, or NAME.err with what the probe said.
 
 A packet of the specification that has the field "run" is a command instead, carried out at its moment in the midst of
 the traffic. The probe knows nothing of that: it sends a frame, and the socket it sends by runs the command. What was
-refused stands in the answer's "refused". "$T0+NS" in a command is that moment of the sequence by CLOCK_TAI, in the answer too. Where the specification has "filters" (places such as "parent 1:"), the answer's
+refused stands in the answer's "refused", what commands print that show something in its "printed". "$T0+NS" in a command is that moment of the sequence by CLOCK_TAI, in the answer too. Where the specification has "filters" (places such as "parent 1:"), the answer's
 "filters" are the lines that `tc -s filter show` has for them, without the seconds that actions have been there.
 
 "tx_queues" is how many transmit queues the device has, 1 without it.
@@ -70,7 +70,9 @@ def named_again(value):
         return value
     return MOMENTS.get(str(value), value) if type(value) is int else value
 
-def sockets_that_run(todo, refused):
+SECONDS = re.compile(r' (installed|used|firstused|expires|first used) \d+ sec')
+
+def sockets_that_run(todo, refused, printed):
     """A socket whose sendto runs a command where the frame's number is one's."""
     plain = socket.socket
     class Running(plain):
@@ -81,6 +83,8 @@ def sockets_that_run(todo, refused):
             r = subprocess.run([with_moments(w) for w in todo[i]], capture_output=True, text=True)
             if r.returncode:
                 refused.append({'i': i, 'error': f"{' '.join(todo[i])}: {(r.stderr or r.stdout).strip()}"})
+            elif r.stdout:
+                printed.append({'i': i, 'lines': [SECONDS.sub('', line) for line in r.stdout.splitlines()]})
             return len(frame)
     socket.socket = Running
 
@@ -215,21 +219,22 @@ def that_tells_its_start(source):
     assert source.count(old) == 1, old
     return source.replace(old, "t0 = socket.socket.t0 = (now() //")
 
-def with_commands(base, todo, refused):
+def with_commands(base, todo, refused, printed):
     """The answer knows which of its packets were commands."""
     out = json.load(open(base + '.out.json'))
     out['drops'] = [d for d in out['drops'] if d['i'] not in todo]
     out['refused'] = refused
+    if printed:
+        out['printed'] = printed
     out = named_again(out)
     open(base + '.out.json', 'w').write(json.dumps(out, separators=(',', ':')) + '\n')
 
 def with_filters(base, places):
     """The filters as they are at the end."""
     out = json.load(open(base + '.out.json'))
-    times = re.compile(r' (installed|used|firstused|expires|first used) \d+ sec')
     def show(place):
         r = subprocess.run(['tc', '-s', 'filter', 'show', 'dev', 'v0'] + shlex.split(place), capture_output=True, text=True)
-        return [times.sub('', line) for line in r.stdout.splitlines()]
+        return [SECONDS.sub('', line) for line in r.stdout.splitlines()]
     out['filters'] = [show(place) for place in places]
     open(base + '.out.json', 'w').write(json.dumps(out, separators=(',', ':')) + '\n')
 
@@ -275,9 +280,9 @@ for name in sorted(os.listdir(folder)):
         status, err = 0, ''
         spec = json.load(open(base + '.spec.json'))
         arrive = spec.get('release') == 'arrive'
-        todo, refused = commands(spec, 'none' if arrive else spec.get('release', 'link')), []
+        todo, refused, printed = commands(spec, 'none' if arrive else spec.get('release', 'link')), [], []
         if todo:
-            sockets_that_run(todo, refused)
+            sockets_that_run(todo, refused, printed)
         asked = departures(spec)
         if asked:
             sockets_that_ask(asked)
@@ -299,7 +304,7 @@ for name in sorted(os.listdir(folder)):
             wait_for_phase()
             exec(program, {'__name__': '__main__'})
             if todo:
-                with_commands(base, todo, refused)
+                with_commands(base, todo, refused, printed)
             if 'filters' in spec:
                 with_filters(base, spec['filters'])
         except SystemExit as e:

@@ -35,6 +35,7 @@ pub mod ctinfo;
 mod exec;
 pub mod gact;
 pub mod gate;
+mod going;
 pub mod ife;
 pub mod mirred;
 pub mod mpls;
@@ -54,6 +55,7 @@ pub use api::Answer;
 pub use ct::{Ask as CtAsk, Connections, Translation};
 pub(crate) use exec::exec;
 pub use exec::{Counts, Port, Ports, Run, Sent};
+pub(crate) use going::Shrinking;
 pub(crate) use table::Ask;
 pub use table::{ActRef, Actions, Look};
 

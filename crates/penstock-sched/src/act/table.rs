@@ -5,6 +5,7 @@
 
 use super::ct::Connections;
 use super::exec::{Counts, Ports, Sent};
+use super::going::{Going, Shrinking};
 use super::{Act, ActSpec, Init, MAX_PRIO, Offload, Ready, SKIP_HW, SKIP_SW, find, goto_chain, refusal};
 use crate::estimator::Estimator;
 use penstock_model::{Kernel, KernelError, Options, Stats, Time};
@@ -19,10 +20,11 @@ pub(super) struct Action {
     pub index: u32,
     /// `tc actions` made it, and it stays without filters.
     pub standalone: bool,
-    /// One more of these for each filter that holds it.
-    bound: Arc<()>,
+    /// One more of these for each filter that holds it; it says when the last one let go ([`Going::next`]).
+    bound: Arc<AtomicU32>,
     /// Its table's count of holds that ended.
     ended: Arc<AtomicU32>,
+    going: Arc<Going>,
     /// Made by a list that is still being read.
     pub pending: bool,
     pub control: i32,
@@ -56,8 +58,9 @@ impl Action {
         ActRef {
             kind: self.spec.id,
             index: self.index,
-            _bound: Arc::clone(&self.bound),
+            bound: Arc::clone(&self.bound),
             ended: Arc::clone(&self.ended),
+            going: Arc::clone(&self.going),
         }
     }
     /// The kind's options with what all kinds dump.
@@ -134,7 +137,7 @@ pub(super) struct Table {
     ended: Arc<AtomicU32>,
     /// No index from 1 to below this one was free when it was last looked for.
     full: Cell<u32>,
-    /// Indices of actions that are gone and not freed yet, and how many programs have begun since.
+    /// Indices of actions that are gone and not freed yet, and how many programs have begun since, or [`BARRED`].
     waiting: BTreeMap<u32, u8>,
 }
 
@@ -194,12 +197,14 @@ impl Table {
 pub struct ActRef {
     kind: &'static str,
     index: u32,
-    _bound: Arc<()>,
+    bound: Arc<AtomicU32>,
     ended: Arc<AtomicU32>,
+    going: Arc<Going>,
 }
 
 impl Drop for ActRef {
     fn drop(&mut self) {
+        self.bound.store(self.going.next(), Ordering::Relaxed);
         self.ended.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -238,10 +243,13 @@ pub struct Actions {
     pub(super) connections: Option<Box<dyn Connections>>,
     /// A filter looks at connections, or has.
     pub(super) look_at_connections: bool,
+    going: Arc<Going>,
+    /// The worker that frees filters waits for a tick.
+    barred: bool,
 }
 
-/// Programs that begin until a worker has had its turn, as 6.12 on one processor was seen to do.
-const TURNS: u8 = 3;
+/// Of an index: the worker that frees it waits for a tick.
+const BARRED: u8 = u8::MAX;
 const LATE: &str = "act_api: Failed to setup tc actions for offload";
 
 /// What came of a list.
@@ -270,34 +278,52 @@ pub(crate) struct Ask {
 
 impl Actions {
     /// A command is over. What a filter that is gone held alone the kernel frees after a grace period, by a worker; until then its index is
-    /// taken. Whoever calls this says by [`Actions::idle`] when the kernel had nothing to do, and by [`Actions::program_begins`] when a
-    /// program began: the worker's turn came when that was the third. Of a command that was `refused` nothing is kept. Without this call
+    /// taken. Whoever calls this says by [`Actions::idle`] when the kernel had nothing to do, by [`Actions::program_begins`] when a
+    /// program began, and by [`Actions::ticked`] when the clock ticked. Of a command that was `refused` nothing is kept. Without this call
     /// an index is free at once.
     pub fn command_over(&mut self, refused: bool) {
+        let bar = self.going.take_bar().filter(|_| !refused);
+        let barred = self.barred;
+        self.barred |= bar.is_some();
+        let waits = |a: &Action| {
+            let behind = bar.is_some_and(|bar| a.bound.load(Ordering::Relaxed) > bar);
+            if barred || behind { BARRED } else { 0 }
+        };
         for table in self.tables.values_mut() {
             if !refused && table.ended.load(Ordering::Relaxed) > 0 {
-                let gone = table.actions.values().filter(|a| !a.pending && a.refs() == 0).map(|a| a.index);
-                table.waiting.extend(gone.map(|index| (index, 0)));
+                let gone = table.actions.values().filter(|a| !a.pending && a.refs() == 0);
+                table.waiting.extend(gone.map(|a| (a.index, waits(a))));
             }
             table.sweep();
         }
     }
-    /// A program begins.
-    pub fn program_begins(&mut self) {
+    /// A program begins: the worker has its turn when it is the one of that number since.
+    pub fn program_begins(&mut self, turns: u8) {
+        self.free(|begun| {
+            *begun = if *begun == BARRED { BARRED } else { *begun + 1 };
+            *begun == BARRED || *begun < turns
+        });
+    }
+    /// The kernel has nothing to do: what waits for the worker's turn is freed.
+    pub fn idle(&mut self) {
+        self.free(|begun| *begun == BARRED);
+    }
+    /// The clock ticks: a worker that waited for it goes on.
+    pub fn ticked(&mut self) {
+        self.going.tick();
+        if std::mem::take(&mut self.barred) {
+            self.free(|begun| *begun != BARRED);
+        }
+    }
+    fn free(&mut self, mut waits_on: impl FnMut(&mut u8) -> bool) {
         for table in self.tables.values_mut().filter(|table| !table.waiting.is_empty()) {
-            table.waiting.retain(|_, begun| {
-                *begun += 1;
-                *begun < TURNS
-            });
+            table.waiting.retain(|_, begun| waits_on(begun));
             table.full.set(0);
         }
     }
-    /// The kernel has nothing to do: what waits is freed.
-    pub fn idle(&mut self) {
-        for table in self.tables.values_mut().filter(|table| !table.waiting.is_empty()) {
-            table.waiting.clear();
-            table.full.set(0);
-        }
+    /// The table of filters behind a new mask of flower.
+    pub(crate) fn shrinking(&self) -> Shrinking {
+        Shrinking::new(&self.going)
     }
     /// None yet.
     pub fn new() -> Actions {
@@ -411,6 +437,7 @@ impl Actions {
         if flags & (SKIP_HW | SKIP_SW) == SKIP_HW | SKIP_SW {
             return Err(KernelError::errno(KernelError::EINVAL));
         }
+        let going = Arc::clone(&self.going);
         let table = self.table(spec.id);
         let init = Init {
             kernel: ask.kernel,
@@ -449,8 +476,9 @@ impl Actions {
                     spec,
                     index: place.index,
                     standalone: false,
-                    bound: Arc::new(()),
+                    bound: Arc::default(),
                     ended: Arc::clone(&table.ended),
+                    going: Arc::clone(&going),
                     pending: true,
                     control,
                     flags,

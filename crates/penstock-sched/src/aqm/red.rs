@@ -3,7 +3,6 @@
 //! Follows: linux v6.12 include/net/red.h; Floyd & Jacobson, IEEE/ACM Transactions on Networking 1(4), 1993.
 //! Differs: `reciprocal_divide` is a division; it is exact, as the kernel's is.
 
-use crate::jiffies;
 use penstock_model::{Rng, Time};
 
 /// Parameters: `struct red_parms`.
@@ -48,11 +47,6 @@ impl Params {
         let mask = 1u32.checked_shl(plog.into()).map_or(u32::MAX, |bits| bits - 1);
         let (qth_min, qth_max, wlog) = (cut(qth_min), cut(qth_max), wlog & 31);
         Params { qth_min, qth_max, wlog, plog, scell_log, max_p: 0, max_p_delta: 1, mask: Some(mask) }
-    }
-    /// `red_adaptative_algo`'s spacing for another probability: rounded to the nearest.
-    fn spread(&mut self) {
-        let delta = (self.qth_max - self.qth_min).max(1);
-        self.max_p_delta = ((u64::from(self.max_p) + u64::from(delta / 2)) / u64::from(delta)).max(1) as u32;
     }
     /// `red_random`.
     fn random(&self, rng: &mut Rng) -> u32 {
@@ -172,50 +166,24 @@ impl Damping {
     }
 }
 
-/// Half a second: how often `adaptive` looks.
-const ADAPT_NS: i64 = 500_000_000;
-/// `MAX_P_MIN`, `MAX_P_MAX`: 1 % and 50 %.
-const ONE_PERCENT: u32 = 42_949_673;
-const MAX_P_MAX: u32 = 50 * ONE_PERCENT;
-
-/// A whole RED: parameters, the average with its idle time, and the probability that adapts itself.
+/// A whole RED: parameters, and the average with its idle time.
 #[derive(Clone, Debug)]
 pub struct Red {
     // Parameters
     /// The thresholds and the probability.
     pub parms: Params,
     damping: Damping,
-    /// `target_min`, `target_max`: between them the average is left alone, bytes.
-    target: (u32, u32),
     // Variables
     /// The average and what chance has decided.
     pub vars: Vars,
     /// Since when the queue has been empty.
     idle: Option<Time>,
-    /// When `adaptive` looks next.
-    adapts: Option<Time>,
 }
 
 impl Red {
-    /// `red_set_parms`, `red_set_vars` for a queue that has been empty since `idle`. `tick_ns`: a jiffy, where the
-    /// probability adapts itself.
-    pub fn new(parms: Params, damping: Damping, idle: Option<Time>, adaptive: Option<(Time, i64)>) -> Red {
-        let fifth = (parms.qth_max.wrapping_sub(parms.qth_min) as i32).max(1) / 5;
-        let target = |n: i32| parms.qth_min.wrapping_add((n * fifth) as u32);
-        let mut red =
-            Red { parms, damping, target: (target(2), target(3)), vars: Vars::default(), idle, adapts: None };
-        red.adapts = adaptive.map(|(now, tick_ns)| Red::next_look(now, tick_ns));
-        red
-    }
-    /// When a timer goes off that is set to half a second after this tick.
-    fn next_look(now: Time, tick_ns: i64) -> Time {
-        let tick = jiffies::wheel((now.as_ns() / tick_ns) as u64, (ADAPT_NS / tick_ns) as u64);
-        Time::from_ns(tick as i64 * tick_ns)
-    }
-    /// Whether the timer goes off at `tick`.
-    pub fn looks_at(&self, tick: Time, tick_ns: i64) -> bool {
-        let looks = std::iter::successors(self.adapts, |&at| Some(Red::next_look(at, tick_ns)));
-        looks.take_while(|&at| at <= tick).any(|at| at == tick)
+    /// `red_set_parms`, `red_set_vars` for a queue that has been empty since `idle`.
+    pub fn new(parms: Params, damping: Damping, idle: Option<Time>) -> Red {
+        Red { parms, damping, vars: Vars::default(), idle }
     }
     /// `red_calc_qavg`, for a packet that meets `backlog`: the end of an idle time, too.
     pub fn average(&mut self, now: Time, backlog: u32) {
@@ -295,20 +263,6 @@ impl Red {
     pub fn restart(&mut self) {
         (self.idle, self.vars.qavg, self.vars.qcount) = (None, 0, -1);
     }
-    /// `red_adaptative_timer`, as often as it has gone off by `now`.
-    pub fn adapt(&mut self, now: Time, tick_ns: i64) {
-        while let Some(at) = self.adapts.filter(|&at| at <= now) {
-            self.adapts = Some(Red::next_look(at, tick_ns));
-            let qavg = self.idle.map_or(self.vars.qavg, |since| self.decayed(since, at)) >> self.parms.wlog;
-            let max_p = self.parms.max_p;
-            if qavg > u64::from(self.target.1) && max_p <= MAX_P_MAX {
-                self.parms.max_p += ONE_PERCENT.min(max_p / 4);
-            } else if qavg < u64::from(self.target.0) && max_p >= ONE_PERCENT {
-                self.parms.max_p = max_p / 10 * 9;
-            }
-            self.parms.spread();
-        }
-    }
 }
 
 #[cfg(test)]
@@ -347,7 +301,7 @@ mod tests {
         let mut stab = [0u8; 256];
         (stab[100], stab[255]) = (3, 31);
         let parms = Params::new(1000, 3000, 5, 10, 10, 0).unwrap();
-        let mut red = Red::new(parms, Damping::new(&stab, 10, 1000), None, None);
+        let mut red = Red::new(parms, Damping::new(&stab, 10, 1000), None);
         red.vars.qavg = 64_000;
         red.start_idle(at(0));
         // Cell 0: the linear beginning, 64000 * 1 / 1024 less.
@@ -360,22 +314,5 @@ mod tests {
         red.start_idle(at(200_000));
         red.average(at(100_000_000), 0);
         assert_eq!(red.vars.qavg, 0);
-    }
-
-    #[test]
-    fn the_probability_adapts_each_half_second() {
-        let parms = Params::new(1000, 3000, 1, 10, 0, 1 << 30).unwrap();
-        let damping = Damping::new(&[0; 256], 0, 1000);
-        let mut red = Red::new(parms, damping, None, Some((at(0), 4_000_000)));
-        red.vars.qavg = 5000;
-        // Half a second is 125 ticks; the wheel makes it 128.
-        red.adapt(at(511_999), 4_000_000);
-        assert_eq!(red.parms.max_p, 1 << 30);
-        assert!(red.looks_at(at(1_024_000), 4_000_000) && !red.looks_at(at(1_000_000), 4_000_000));
-        red.adapt(at(1_024_000), 4_000_000);
-        assert_eq!(red.parms.max_p, (1 << 30) + 2 * ONE_PERCENT);
-        red.vars.qavg = 0;
-        red.adapt(at(1_536_000), 4_000_000);
-        assert_eq!(red.parms.max_p, ((1 << 30) + 2 * ONE_PERCENT) / 10 * 9);
     }
 }

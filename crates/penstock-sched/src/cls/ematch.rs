@@ -253,6 +253,8 @@ impl View<'_> {
     /// `tcf_get_base_ptr`: where a layer begins.
     fn base(&self, layer: u32) -> Option<i64> {
         let network = i64::from(ETH_HLEN);
+        //= linux v6.12 net/core/dev.c __netif_receive_skb_core: where nobody has set the transport header it is put to the network header.
+        let received = self.skb.tc.at_ingress.then_some(network);
         match layer {
             0 => Some(0),
             1 => Some(network),
@@ -260,8 +262,8 @@ impl View<'_> {
                 network
                     + 4 * self.skb.tags_in_frame() as i64
                     + match self.skb.innermost().0 {
-                        L3::Ipv4(h) if TUNNELS.contains(&h.protocol) => return None,
-                        L3::Ipv6(h) if TUNNELS.contains(&h.next_header) => return None,
+                        L3::Ipv4(h) if TUNNELS.contains(&h.protocol) => return received,
+                        L3::Ipv6(h) if TUNNELS.contains(&h.next_header) => return received,
                         L3::Ipv4(_) => 20,
                         L3::Ipv6(_) => 40,
                         _ => 0,
@@ -419,6 +421,17 @@ mod tests {
         assert!(!matches(&[u32(96, 0)]));
         let nbyte = Options::new().with("kind", NBYTE).with("layer", 2u32).with("off", 2u32);
         assert!(matches(&[nbyte.with("needle", vec![7u8, 208])]));
+        // GRE of which nobody knows where it begins: with the IP header where it is just being received.
+        let mut gre = packet(0, 100);
+        if let L3::Ipv4(header) = &mut gre.l3 {
+            header.protocol = 47;
+        }
+        gre.l4 = penstock_packet::L4::None;
+        let total = Options::new().with("kind", NBYTE).with("layer", 2u32).with("off", 2u32);
+        let total = total.with("needle", vec![0u8, 86]);
+        assert!(!on(&[total.clone()], &gre));
+        gre.tc.at_ingress = true;
+        assert!(on(&[total], &gre));
         let meta = |id: u32, opnd: u32, value: u32| {
             let side =
                 |id: u32, value: u32| Options::new().with("id", id).with("type", 1u32).with("value", value);

@@ -107,9 +107,9 @@ impl Cbs {
     /// has more by what was asked, less where one was taken.
     fn on_inner<T>(&mut self, work: impl FnOnce(&mut Node) -> T, added: impl FnOnce(&T) -> i64) -> T {
         let node = &mut self.bands.nodes[0];
-        let before = (node.qlen(), node.counted_above());
+        let before = (node.qlen_above(), node.counted_above());
         let result = work(node);
-        let after = (node.qlen(), node.counted_above());
+        let after = (node.qlen_above(), node.counted_above());
         self.qlen = self.qlen.wrapping_add(after.0.wrapping_sub(before.0));
         self.stats.backlog = self.stats.backlog.wrapping_add(after.1.wrapping_sub(before.1));
         let lost = i64::from(before.0) + added(&result) - i64::from(after.0);

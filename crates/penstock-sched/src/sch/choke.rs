@@ -42,7 +42,7 @@ fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<
         limit: 0,
         flags: 0,
         parms: [0; 6],
-        red: random(o, &init.device, None, cx.now),
+        red: random(o, &init.device, None),
         device: init.device,
         ring: Vec::new(),
         head: 0,
@@ -248,7 +248,7 @@ impl Qdisc for Choke {
                 cx.drops.drop(packet, DropReason::Displaced);
             }
         }
-        self.red = random(o, &self.device, None, cx.now);
+        self.red = random(o, &self.device, None);
         Ok(())
     }
     fn reset(&mut self, cx: &mut Cx<'_>) {

@@ -157,7 +157,8 @@ impl Carrier {
             let stats = &mut self.0.own.stats;
             stats.drops = stats.drops.wrapping_add(should.saturating_sub(has));
         }
-        if has == 0 && should != has && std::mem::take(&mut self.0.classes[class].own.active) {
+        let emptied = self.0.classes[class].leaf.qlen() == 0;
+        if emptied && should != has && std::mem::take(&mut self.0.classes[class].own.active) {
             self.0.own.active.retain(|&c| c != class);
         }
     }
@@ -189,7 +190,8 @@ impl Carrier {
             own.deficit -= len;
             let (packet, before, after) = self.0.on_leaf(class, |leaf| leaf.dequeue(cx));
             self.lost(class, before - u32::from(packet.is_some()), after);
-            if after == 0 && std::mem::take(&mut self.0.classes[class].own.active) {
+            let emptied = self.0.classes[class].leaf.qlen() == 0;
+            if emptied && std::mem::take(&mut self.0.classes[class].own.active) {
                 self.0.own.active.retain(|&c| c != class);
             }
             if let Some(packet) = &packet
@@ -220,8 +222,9 @@ impl Qdisc for Carrier {
             }
             return answer;
         }
+        let empty = self.0.classes[class].leaf.qlen() == 0;
         let own = &mut self.0.classes[class].own;
-        if after > 0 && !std::mem::replace(&mut own.active, true) {
+        if !empty && !std::mem::replace(&mut own.active, true) {
             own.deficit = own.quantum;
             self.0.own.active.push_back(class);
         }

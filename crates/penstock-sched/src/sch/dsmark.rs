@@ -106,7 +106,7 @@ impl Dsmark {
     /// Packets that the inner qdisc has dropped of itself count here too, but not in 2010.
     fn lost(&mut self, should: u32) {
         if !self.is_old() {
-            self.stats.drops = self.stats.drops.wrapping_add(should.saturating_sub(self.inner.qlen()));
+            self.stats.drops = self.stats.drops.wrapping_add(should.saturating_sub(self.inner.qlen_above()));
         }
     }
     fn count(&mut self, len: u32) {
@@ -124,7 +124,7 @@ impl Qdisc for Dsmark {
         if let Some(gone) = self.classify(&mut packet, cx) {
             return gone.leave_counted(packet, &mut self.stats, cx);
         }
-        let (len, before) = (packet.pkt_len, self.inner.qlen());
+        let (len, before) = (packet.pkt_len, self.inner.qlen_above());
         let answer = self.inner.enqueue(packet, cx);
         self.lost(before + u32::from(answer == Xmit::Success));
         if answer == Xmit::Success {
@@ -138,7 +138,7 @@ impl Qdisc for Dsmark {
     }
     /// `dsmark_dequeue`.
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        let before = self.inner.qlen();
+        let before = self.inner.qlen_above();
         let packet = self.inner.dequeue(cx);
         self.lost(before - u32::from(packet.is_some()));
         let mut packet = packet?;
@@ -149,7 +149,7 @@ impl Qdisc for Dsmark {
         Some(packet)
     }
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<&Packet> {
-        let before = self.inner.qlen();
+        let before = self.inner.qlen_above();
         let there = self.inner.peek(cx).is_some();
         self.lost(before);
         if there { self.inner.peek(cx) } else { None }
@@ -162,10 +162,10 @@ impl Qdisc for Dsmark {
     }
     fn stats(&self) -> Stats {
         let backlog = if self.is_old() { 0 } else { self.inner.backlog() };
-        Stats { qlen: self.inner.qlen(), backlog, ..self.stats }
+        Stats { qlen: self.inner.qlen_above(), backlog, ..self.stats }
     }
     fn qlen(&self) -> u32 {
-        self.inner.qlen()
+        self.inner.qlen_above()
     }
     fn packets(&self, _: &mut dyn FnMut(&Skb)) {}
     /// `dsmark_dequeue` asks what it holds, which may note it.

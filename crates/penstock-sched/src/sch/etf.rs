@@ -155,7 +155,7 @@ impl Etf {
         self.last = at;
         Some(packet)
     }
-    /// `timesortedlist_drop`: those whose time has come or passed.
+    /// `timesortedlist_drop`: those whose time has come or passed. Those above are not told.
     fn drop_late(&mut self, now: Time, cx: &mut Cx<'_>) {
         while self.waiting.peek().is_some_and(|first| first.at <= now)
             && let Some(Waiting { packet, .. }) = self.waiting.pop()
@@ -163,7 +163,7 @@ impl Etf {
             self.stats.backlog -= packet.pkt_len;
             self.stats.drops = self.stats.drops.wrapping_add(1);
             self.stats.overlimits = self.stats.overlimits.wrapping_add(1);
-            cx.drops.drop(packet, DropReason::TxTimeMissed);
+            cx.drops.drop_untold(packet, DropReason::TxTimeMissed);
         }
     }
 }
@@ -206,6 +206,9 @@ impl Qdisc for Etf {
     }
     fn next_wakeup(&self) -> Option<Time> {
         self.watchdog
+    }
+    fn drops_untold(&self) -> bool {
+        true
     }
     fn timers(&self, see: &mut dyn FnMut(Time, Time)) {
         self.watchdog.iter().for_each(|&at| see(at, at));

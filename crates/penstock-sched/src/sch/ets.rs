@@ -116,15 +116,15 @@ impl Ets {
         added: impl FnOnce(&T) -> i64,
     ) -> T {
         let node = &mut self.bands.nodes[band];
-        let before = (node.qlen(), node.counted_above());
+        let before = (node.qlen_above(), node.counted_above());
         let result = work(node);
-        let after = (node.qlen(), node.counted_above());
+        let after = (node.qlen_above(), node.counted_above());
         self.qlen = self.qlen.wrapping_add(after.0.wrapping_sub(before.0));
         self.backlog = self.backlog.wrapping_add(after.1.wrapping_sub(before.1));
         let lost = i64::from(before.0) + added(&result) - i64::from(after.0);
         if lost > 0 {
             self.stats.drops = self.stats.drops.wrapping_add(lost as u32);
-            if after.0 == 0 && band >= self.strict {
+            if self.bands.nodes[band].qlen() == 0 && band >= self.strict {
                 self.deactivate(band);
             }
         }
@@ -235,7 +235,7 @@ impl Qdisc for Ets {
             self.deactivate(band);
             self.deficits[band] = 0;
             let node = &mut self.bands.nodes[band];
-            let (packets, bytes) = (node.qlen(), node.backlog());
+            let (packets, bytes) = node.told();
             node.reset(cx);
             Banded::reduced(self, band, packets, bytes);
         }

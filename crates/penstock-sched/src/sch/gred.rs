@@ -149,7 +149,7 @@ impl Gred {
         self.device.kernel == Kernel::V2_6_35
     }
     /// `gred_change` of one virtual queue.
-    fn change_vq(&mut self, index: u32, o: &Options, now: Time) -> Result<(), KernelError> {
+    fn change_vq(&mut self, index: u32, o: &Options) -> Result<(), KernelError> {
         let kernel = self.device.kernel;
         if index >= self.vqs {
             return Err(self.no("virtual queue index above virtual queue count"));
@@ -172,7 +172,7 @@ impl Gred {
         }
         let own = self.tab[index as usize].as_ref().map_or(self.flags & VQ_FLAGS, |vq| vq.flags);
         let before = self.tab[index as usize].take();
-        let mut red = random(&o.clone().with("flags", 0u32), &self.device, None, now);
+        let mut red = random(&o.clone().with("flags", 0u32), &self.device, None);
         if let Some(vq) = before.as_ref().filter(|vq| vq.backlog > 0) {
             red.set_level((0, vq.red.level().1));
         }
@@ -327,10 +327,10 @@ impl Qdisc for Gred {
     fn peek(&mut self, _: &mut Cx<'_>) -> Option<&Packet> {
         self.queue.head()
     }
-    fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
+    fn change(&mut self, options: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {
         let o = options.ok_or(KernelError::errno(KernelError::EINVAL))?;
         match o.u32("vq") {
-            Some(index) => self.change_vq(index, o, cx.now),
+            Some(index) => self.change_vq(index, o),
             None => {
                 self.limit = o.u32("limit").unwrap_or(self.limit);
                 self.set_up(o)

@@ -393,9 +393,9 @@ impl<K: HashedKind> Classful for Hashed<K> {
         let class = self.known(classid)?;
         K::may_delete(self, class, self.classes[class].bound > 0)?;
         let leaf = &mut self.classes[class].leaf;
-        let (packets, bytes) = (leaf.qlen(), leaf.backlog());
+        let (packets, bytes) = leaf.told();
         leaf.reset(cx);
-        if packets > 0 {
+        if packets > 0 || bytes > 0 {
             K::reduced(self, class, packets, bytes);
         }
         K::replaced(self, class);

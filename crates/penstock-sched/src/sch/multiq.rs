@@ -80,9 +80,9 @@ impl Multiq {
         added: impl FnOnce(&T) -> (u32, u32),
     ) -> T {
         let node = &mut self.bands.nodes[band];
-        let before = (node.qlen(), node.counted_above(), node.backlog());
+        let before = (node.qlen_above(), node.counted_above(), node.backlog());
         let result = work(node);
-        let after = (node.qlen(), node.counted_above(), node.backlog());
+        let after = (node.qlen_above(), node.counted_above(), node.backlog());
         let added = added(&result);
         self.qlen = self.qlen.wrapping_add(after.0.wrapping_sub(before.0));
         self.held = self.held.wrapping_add(after.2.wrapping_sub(before.2));

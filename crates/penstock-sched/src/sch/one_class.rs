@@ -54,7 +54,7 @@ impl OneClass {
     }
     /// Puts a qdisc of the kind's own making inside.
     pub fn fill(&mut self, mut child: Node, cx: &mut Cx<'_>) {
-        child.takes_over(self.child.as_ref().map_or(0, Node::shift));
+        child.takes_over(self.child.as_ref().map(Node::shift).unwrap_or_default());
         if let Some(mut old) = self.child.replace(child) {
             old.reset(cx);
         }

@@ -47,12 +47,13 @@ impl<K: OverLeaves> Hashed<K> {
             Verdict::Gone(gone) => Err(gone),
         }
     }
-    /// Runs `work` on the qdisc in a class and takes over what that has lost of itself. Answers also the packets it held before and after.
+    /// Runs `work` on the qdisc in a class and takes over what that has lost of itself. Answers also the packets it held before and after, as [`Node::qlen_above`]
+    /// has them.
     pub(super) fn on_leaf<T>(&mut self, class: u32, work: impl FnOnce(&mut Node) -> T) -> (T, u32, u32) {
         let leaf = &mut self.classes[class].leaf;
-        let before = (leaf.qlen(), leaf.counted_above());
+        let before = (leaf.qlen_above(), leaf.counted_above());
         let result = work(leaf);
-        let after = (leaf.qlen(), leaf.counted_above());
+        let after = (leaf.qlen_above(), leaf.counted_above());
         let alarm = naps::alarm(leaf);
         let held = self.own.held_mut();
         match alarm {

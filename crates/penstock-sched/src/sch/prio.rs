@@ -5,7 +5,7 @@
 
 use super::KindSpec;
 use crate::cls::{BlockId, Filters, Gone, Verdict};
-use crate::node::Node;
+use crate::node::{Node, Shift};
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::rtnetlink::{ClassDump, Counters};
@@ -44,7 +44,7 @@ fn build(init: &Init, options: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<d
         filters: Filters::new(init.handle),
         bands: Vec::new(),
         qlen: 0,
-        shift: 0,
+        shift: Shift::default(),
         stats: Stats::default(),
     };
     prio.bands = (0..bands).map(|band| prio.default_band(band)).collect();
@@ -73,8 +73,8 @@ pub struct Prio {
     // Variables
     bands: Vec<Node>,
     qlen: u32,
-    /// What bands that are gone have left in `backlog` ([`Node::shift`]).
-    shift: u32,
+    /// What bands that are gone have left in `qlen` and `backlog` ([`Node::shift`]).
+    shift: Shift,
     /// `backlog` is kept in 6.12 only: 2.6.35 has none here.
     stats: Stats,
 }
@@ -113,11 +113,11 @@ impl Prio {
     /// `qdisc_tree_reduce_backlog`, which in 6.12 counts those packets as drops.
     #[cold]
     fn recount(&mut self) {
-        let qlen = self.bands.iter().map(Node::qlen).sum();
+        let qlen = self.bands.iter().map(Node::qlen_above).fold(self.shift.packets, u32::wrapping_add);
         if self.device.kernel >= Kernel::V6_12 {
             self.stats.drops = self.stats.drops.wrapping_add(self.qlen.saturating_sub(qlen));
             let counted = self.bands.iter().map(Node::counted_above);
-            self.stats.backlog = counted.fold(self.shift, u32::wrapping_add);
+            self.stats.backlog = counted.fold(self.shift.bytes, u32::wrapping_add);
         }
         self.qlen = qlen;
     }
@@ -187,7 +187,7 @@ impl Qdisc for Prio {
         let (bands, prio2band) = parse(options)?;
         self.prio2band = prio2band;
         for mut gone in self.bands.drain((bands as usize).min(self.bands.len())..) {
-            self.shift = self.shift.wrapping_add(gone.shift());
+            self.shift = self.shift.and(gone.leaves_behind());
             gone.reset(cx);
         }
         while self.bands.len() < bands as usize {
@@ -204,7 +204,7 @@ impl Qdisc for Prio {
     }
     fn reset(&mut self, cx: &mut Cx<'_>) {
         self.bands.iter_mut().for_each(|band| band.reset(cx));
-        (self.qlen, self.shift) = (0, 0);
+        (self.qlen, self.shift) = (0, Shift::default());
         self.stats.backlog = 0;
     }
     fn stats(&self) -> Stats {

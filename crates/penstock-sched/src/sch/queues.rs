@@ -71,6 +71,11 @@ pub struct Queues<K> {
     runs: Vec<bool>,
     /// Queues whose qdisc has set its watchdog.
     naps: Naps,
+    /// When each queue's watchdog goes off, and how many were set before it.
+    set: Vec<(Option<Time>, u64)>,
+    count: u64,
+    /// Those that have gone off together, as they came: when they were due, how many were set before, whose.
+    struck: Vec<(Option<Time>, u64, usize)>,
     /// The qdiscs may have been changed by others: packets and timers must be asked for anew.
     unsure: bool,
     qlen: u32,
@@ -94,6 +99,9 @@ impl<K: QueueKind> Queues<K> {
             running,
             runs: vec![false; queues],
             naps: Naps::default(),
+            set: vec![(None, 0); queues],
+            count: 0,
+            struck: Vec::with_capacity(queues),
             unsure: false,
             qlen: 0,
         }
@@ -109,10 +117,12 @@ impl<K: QueueKind> Queues<K> {
         let before = node.qlen();
         let result = work(node);
         self.qlen = self.qlen.wrapping_add(node.qlen().wrapping_sub(before));
-        match naps::alarm(node) {
+        let alarm = naps::alarm(node);
+        match alarm {
             Some(alarm) => self.naps.set(band as u32, alarm),
             None => self.naps.remove(band as u32),
         }
+        note(&mut self.set[band], &mut self.count, alarm);
         result
     }
     /// Asks every queue's qdisc anew, where others may have changed them since they were last asked.
@@ -128,6 +138,15 @@ impl<K: QueueKind> Queues<K> {
                 self.naps.set(band as u32, alarm);
             }
         }
+    }
+}
+
+/// A queue's watchdog is set, where it was not for that moment before.
+fn note(set: &mut (Option<Time>, u64), count: &mut u64, alarm: Option<naps::Alarm>) {
+    let hard = alarm.map(|(_, hard)| hard);
+    if hard != set.0 {
+        *set = (hard, *count);
+        *count += 1;
     }
 }
 
@@ -180,17 +199,26 @@ impl<K: QueueKind> Qdisc for Queues<K> {
     }
     fn expire(&mut self, due: Due) {
         self.settle();
-        let Queues { bands, naps, running, runs, .. } = self;
+        let Queues { bands, naps, set, count, struck, .. } = self;
         naps.expire(due.now, |band| {
             let node = &mut bands.nodes[band as usize];
-            let mut struck = false;
-            node.timers(&mut |soft, hard| struck |= due.has(soft, hard));
+            let mut strikes = false;
+            node.timers(&mut |soft, hard| strikes |= due.has(soft, hard));
             node.expire(due);
-            if struck && !std::mem::replace(&mut runs[band as usize], true) {
-                running.push_back(band as usize);
+            let set = &mut set[band as usize];
+            if strikes {
+                struck.push((set.0, set.1, band as usize));
             }
-            naps::alarm(node)
+            let alarm = naps::alarm(node);
+            note(set, count, alarm);
+            alarm
         });
+        // Of timers for the same moment that goes off first which was set first.
+        self.struck.sort_unstable();
+        for n in 0..self.struck.len() {
+            self.run(self.struck[n].2);
+        }
+        self.struck.clear();
     }
     fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
         if let Some(done) = self.kind.change(options, &mut self.bands, cx) {

@@ -1,7 +1,8 @@
 //! `red`: random early detection in front of one inner qdisc.
 //!
 //! Follows: linux v6.12 and v2.6.35 `net/sched/sch_red.c`.
-//! Differs: `adaptive` looks on the tick half a second after the last time, never later.
+//!
+//! `adaptive` is taken and shown, and nothing adapts: `__red_change` sets the timer by the flags of `struct tc_red_qopt`, and tc has sent them in `TCA_RED_FLAGS` since 5.7.
 
 use super::KindSpec;
 use super::bfifo::Bfifo;
@@ -39,8 +40,6 @@ pub static SPEC: KindSpec = KindSpec {
 const ECN: u32 = 1;
 /// `TC_RED_HARDDROP`: over the maximum nothing is marked.
 const HARDDROP: u32 = 2;
-/// `TC_RED_ADAPTATIVE`.
-const ADAPTATIVE: u32 = 4;
 /// `TC_RED_NODROP`: what cannot be marked passes.
 const NODROP: u32 = 8;
 /// `struct tc_red_qopt`'s numbers and the probability, as the option tables name them.
@@ -60,7 +59,7 @@ fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<
         blocks,
         held: [None, None],
         class,
-        red: random(o, &device, None, cx.now),
+        red: random(o, &device, None),
         counts: Counts::default(),
         stats: Stats::default(),
     };
@@ -95,7 +94,7 @@ impl Counts {
 }
 
 /// A RED of a request whose numbers were checked, for a queue that has been empty since `idle`.
-pub(super) fn random(o: &Options, device: &Device, idle: Option<Time>, now: Time) -> red::Red {
+pub(super) fn random(o: &Options, device: &Device, idle: Option<Time>) -> red::Red {
     let [min, max, ewma, plog, scell_log, max_p] = NUMBERS.map(|name| o.u32(name).unwrap_or(0));
     let (wlog, plog, scell_log) = (ewma as u8, plog as u8, scell_log as u8);
     let (parms, unit_ns) = match device.kernel {
@@ -104,13 +103,7 @@ pub(super) fn random(o: &Options, device: &Device, idle: Option<Time>, now: Time
     };
     let parms = parms.unwrap_or_else(|| red::Params::old(min, max, wlog, plog, scell_log));
     let damping = red::Damping::new(o.bytes("stab").unwrap_or(&[]), scell_log, unit_ns);
-    let adaptive = o.u32("flags").unwrap_or(0) & ADAPTATIVE != 0 && device.kernel >= Kernel::V6_12;
-    red::Red::new(parms, damping, idle, adaptive.then(|| (now, tick_ns(device))))
-}
-
-/// One jiffy, ns.
-pub(super) fn tick_ns(device: &Device) -> i64 {
-    1_000_000_000 / i64::from(device.hz)
+    red::Red::new(parms, damping, idle)
 }
 
 /// A queue with RED in front.
@@ -204,7 +197,7 @@ impl Red {
         }
     }
     fn held(&self) -> u32 {
-        self.child().map_or(0, Node::qlen)
+        self.child().map_or(0, Node::qlen_above)
     }
     /// Packets that the inner qdisc has dropped of itself: in 6.12 they count here too (`qdisc_tree_reduce_backlog`).
     #[cold]
@@ -217,7 +210,6 @@ impl Red {
 
 impl Qdisc for Red {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
-        self.red.adapt(cx.now, tick_ns(&self.device));
         self.red.average(cx.now, self.child().map_or(0, Node::backlog));
         let action = self.red.action(cx.rng);
         if action != Action::Pass {
@@ -267,7 +259,6 @@ impl Qdisc for Red {
                 }
             }
             None => {
-                self.red.adapt(cx.now, tick_ns(&self.device));
                 self.red.start_idle(cx.now);
             }
         }
@@ -315,7 +306,7 @@ impl Qdisc for Red {
         // 2.6.35 says that an idle time ends, 6.12 that one begins.
         let empty = self.child().is_none_or(|c| c.qlen() == 0);
         let idle = (empty && kernel >= Kernel::V6_12).then_some(cx.now);
-        self.red = random(o, &self.device, idle, cx.now);
+        self.red = random(o, &self.device, idle);
         Ok(())
     }
     fn reset(&mut self, cx: &mut Cx<'_>) {
@@ -326,7 +317,7 @@ impl Qdisc for Red {
     }
     fn stats(&self) -> Stats {
         let lost = if self.is_old() { 0 } else { self.class.lost() };
-        let (qlen, backlog) = self.child().map_or((0, 0), |c| (c.qlen(), c.counted_above()));
+        let (qlen, backlog) = self.child().map_or((0, 0), |c| (c.qlen_above(), c.counted_above()));
         Stats { qlen, backlog, drops: self.stats.drops.wrapping_add(lost), ..self.stats }
     }
     fn qlen(&self) -> u32 {
@@ -340,9 +331,6 @@ impl Qdisc for Red {
         let mut o = Options::new().with("limit", self.limit).with("flags", self.flags);
         for (name, value) in NUMBERS.into_iter().zip(self.parms) {
             o = o.with(name, value);
-        }
-        if self.flags & ADAPTATIVE != 0 && !self.is_old() {
-            o.set("max_p", self.red.parms.max_p.into());
         }
         for (name, block) in ["early_drop", "mark"].into_iter().zip(self.blocks) {
             if block != 0 {
@@ -359,9 +347,6 @@ impl Qdisc for Red {
     }
     fn share_blocks(&mut self, blocks: &Blocks) {
         self.held = self.blocks.map(|b| (b != 0).then(|| blocks.hold(b)));
-    }
-    fn ticks_at(&self, tick: Time) -> bool {
-        self.red.looks_at(tick, tick_ns(&self.device))
     }
     fn set_device(&mut self, device: &Device, _: &mut Cx<'_>) {
         self.device = *device;

@@ -380,11 +380,11 @@ impl Qdisc for Sfb {
         self.slots[0].key = Key::draw(cx.rng);
     }
     fn stats(&self) -> Stats {
-        let (qlen, backlog) = self.child().map_or((0, 0), |c| (c.qlen(), c.counted_above()));
+        let (qlen, backlog) = self.child().map_or((0, 0), |c| (c.qlen_above(), c.counted_above()));
         Stats { qlen, backlog, drops: self.stats.drops.wrapping_add(self.class.lost()), ..self.stats }
     }
     fn qlen(&self) -> u32 {
-        self.child().map_or(0, Node::qlen)
+        self.child().map_or(0, Node::qlen_above)
     }
     fn packets(&self, _: &mut dyn FnMut(&Skb)) {}
     fn dump(&self) -> Options {

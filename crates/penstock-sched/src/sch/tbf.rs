@@ -227,7 +227,7 @@ impl Tbf {
     /// Takes over what the inner qdisc holds, after it has dropped packets of itself.
     #[cold]
     fn recount(&mut self) {
-        let qlen = self.inner.qlen() + u32::from(self.peeked.is_some());
+        let qlen = self.inner.qlen_above().wrapping_add(u32::from(self.peeked.is_some()));
         if self.device.kernel >= Kernel::V6_12 {
             self.stats.drops = self.stats.drops.wrapping_add(self.qlen.saturating_sub(qlen));
             let peeked = self.peeked.as_ref().map_or(0, |p| p.pkt_len);
@@ -235,9 +235,9 @@ impl Tbf {
         }
         self.qlen = qlen;
     }
-    /// Whether the packet at the head, `len` bytes, may go now. Takes its tokens, or sets the watchdog.
+    /// Whether the packet at the head, `len` bytes, may go now: `t_c`, tokens and peak tokens once it has gone. Where it may not the watchdog is set.
     #[inline]
-    fn admit(&mut self, len: u32, now: Time) -> bool {
+    fn admit(&mut self, len: u32, now: Time) -> Option<(i64, i64, i64)> {
         let params = &self.params;
         let now_units = params.meter.read(now);
         let (passed, cost, peak_cost) = match &params.meter {
@@ -256,8 +256,7 @@ impl Tbf {
         }
         let toks = (earned + self.tokens).min(params.buffer) - cost;
         if (toks | ptoks) >= 0 {
-            (self.t_c, self.tokens, self.ptokens) = (now_units, toks, ptoks);
-            return true;
+            return Some((now_units, toks, ptoks));
         }
         let short = (-toks).max(-ptoks);
         self.watchdog = Some(match &params.meter {
@@ -265,7 +264,7 @@ impl Tbf {
             Meter::Ticks { clock, .. } => clock.timer(now, now_units, short),
         });
         self.stats.overlimits = self.stats.overlimits.wrapping_add(1);
-        false
+        None
     }
     /// `tbf_segment`: a super-packet that is longer than the burst goes in segment by segment.
     #[cold]
@@ -299,9 +298,13 @@ impl Tbf {
         let mut taken = None;
         cx.drops.work.clock_reads += u64::from(len.is_some());
         if let Some(len) = len
-            && self.admit(len, cx.now)
+            && let Some(left) = self.admit(len, cx.now)
         {
             taken = self.inner.dequeue(cx);
+            //= linux v6.12 sch_tbf.c tbf_dequeue: a qdisc that shows a packet and does not give it (etf before its time) costs no tokens.
+            if taken.is_some() {
+                (self.t_c, self.tokens, self.ptokens) = left;
+            }
         }
         if let Some(packet) = &taken {
             self.qlen -= 1;

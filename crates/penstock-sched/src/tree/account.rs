@@ -90,7 +90,7 @@ fn check(node: &Node, found: &mut Vec<Miscount>) -> (u64, bool) {
     let mut held = 0;
     node.qdisc().packets(&mut |_| held += 1);
     // choke loses count where the places of dropped packets let its ring's end run into its begin, as in the kernel.
-    let mut counts = node.kind() != "choke";
+    let mut counts = node.kind() != "choke" && !node.lost_late;
     if let Some(classes) = node.classes() {
         classes.children(&mut |_, child| {
             let below = check(child, found);

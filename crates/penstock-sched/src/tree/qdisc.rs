@@ -3,7 +3,7 @@
 //! Follows: linux v6.12 and v2.6.35 `net/sched/sch_api.c` `tc_modify_qdisc`, `tc_get_qdisc`, `qdisc_create`, `qdisc_graft`.
 
 use super::{AUTO_HANDLE, Answer, DEFAULT_TX_QUEUE_LEN, DEPTH_MAX, Place, Tree, handles_below, reduce};
-use crate::node::Node;
+use crate::node::{Node, Shift};
 use crate::qdisc::{Classful, Cx, Device, Init};
 use crate::sch;
 use crate::stab::Stab;
@@ -307,15 +307,13 @@ impl Tree {
         if let Some(sentence) = classes.no_graft() {
             return Err(device.refusal(KernelError::EOPNOTSUPP, sentence));
         }
-        let mut shift = classes.leaf(parent).map_or(0, Node::shift);
+        let mut shift = Shift::default();
         if let Some(leaf) = classes.leaf_mut(parent) {
-            let (qlen, backlog, before) = (leaf.qlen(), leaf.backlog(), cx.drops.len());
-            let told = leaf.qdisc().told();
+            let ((qlen, bytes), before) = (leaf.told(), cx.drops.len());
+            shift = leaf.leaves_behind();
             leaf.reset(cx);
-            shift = shift.wrapping_add(backlog.wrapping_sub(told));
             leaf.takes_over(shift);
             let lost = (cx.drops.len() - before) as u64;
-            let bytes = if qlen > 0 || told != backlog { told } else { 0 };
             if qlen > 0 || bytes > 0 {
                 classes.reduced(parent, qlen, bytes);
             }
@@ -331,7 +329,7 @@ impl Tree {
         let old = classes.graft(parent, new, cx)?;
         //= linux v6.12 net/sched/sch_mq.c mq_graft: the device is deactivated meanwhile, which empties all its queues.
         let stops = classes.stops_device() && device.kernel == Kernel::V6_12;
-        if let Some(new) = classes.leaf_mut(parent).filter(|_| shift != 0) {
+        if let Some(new) = classes.leaf_mut(parent).filter(|_| shift != Shift::default()) {
             new.takes_over(shift);
         }
         for gone in old.iter().flat_map(handles_below) {

@@ -137,8 +137,11 @@ pub fn generate(kind: &str, seed: u64) -> Option<Value> {
     }
     let spec = before_traffic(kind, seed)?;
     if wide::applies(seed) && !kind.ends_with(DICE) {
-        let bears =
-            wide::Bears { commands: !OWN_COMMANDS.contains(&kind), supers: !NO_SUPERS.contains(&kind) };
+        let bears = wide::Bears {
+            commands: !OWN_COMMANDS.contains(&kind),
+            supers: !NO_SUPERS.contains(&kind),
+            shows: seed >= wide::SHOWN_FROM,
+        };
         let others: Vec<Value> = (1..=2).filter_map(|n| before_traffic(kind, seed + (n << 32))).collect();
         return Some(wide::widen(&mut Dice::new("wide", seed), spec, &others, bears));
     }

@@ -20,6 +20,8 @@ pub struct Bears {
     pub commands: bool,
     /// Super-packets.
     pub supers: bool,
+    /// Commands amid the traffic that show what stands: from [`SHOWN_FROM`] on.
+    pub shows: bool,
 }
 
 /// How long the probe waits for what leaves next to never, s.
@@ -39,7 +41,7 @@ pub fn widen(d: &mut Dice, mut spec: Value, others: &[Value], bears: Bears) -> V
         device(d, &mut spec);
     }
     if bears.commands && d.chance(60) {
-        weave(d, &mut spec, others);
+        weave(d, &mut spec, others, bears.shows);
     }
     if bears.supers && !arrives && d.chance(40) {
         spec = gso::lift_seeded(d, spec);
@@ -291,8 +293,38 @@ fn simple(d: &mut Dice) -> String {
     }
 }
 
+/// From this number on.
+pub const SHOWN_FROM: u64 = 700_000;
+
+/// Commands that show what is there.
+fn showing(d: &mut Dice, setup: &[String]) -> Vec<String> {
+    let has = |word: &str| setup.iter().any(|line| line.contains(word));
+    // tc 6.1 prints some kinds as no JSON.
+    let flags = d.pick(&["-s", "-s -d", "-d"]);
+    let mut commands = vec![format!("{flags} qdisc show dev $DEV")];
+    // Those of cake are numbered by dice.
+    if has("class add") && !has("cake") {
+        commands.push(format!("{} class show dev $DEV", d.pick(&["-s", "-s -d", "-d"])));
+    }
+    let filter = setup.iter().filter(|line| line.starts_with("filter add"));
+    for line in filter {
+        let mut words = line.split(' ').skip_while(|w| !matches!(*w, "parent" | "ingress" | "egress"));
+        let place = match words.next() {
+            Some("parent") => format!("parent {}", words.next().unwrap_or("1:")),
+            Some(hook) => hook.to_owned(),
+            None => continue,
+        };
+        commands.push(
+            format!("{} filter show dev $DEV {place}", d.pick(&["-s", "-s -d", ""])).trim_start().to_owned(),
+        );
+    }
+    commands.dedup();
+    // As often as all others together, at most.
+    commands.iter().flat_map(|c| vec![c.clone(); 2]).collect()
+}
+
 /// Commands among the packets.
-fn weave(d: &mut Dice, spec: &mut Value, others: &[Value]) {
+fn weave(d: &mut Dice, spec: &mut Value, others: &[Value], shows: bool) {
     let own = lines(spec);
     let mut commands: Vec<String> = Vec::new();
     for other in others {
@@ -350,6 +382,9 @@ fn weave(d: &mut Dice, spec: &mut Value, others: &[Value]) {
             }
             _ => {}
         }
+    }
+    if shows {
+        commands.extend(showing(d, &own));
     }
     commands.push(format!("ip link set dev $DEV txqueuelen {}", d.pick(&[1, 3, 100])));
     commands.push(format!("ip link set dev $DEV mtu {}", d.pick(&[1500, 9000])));

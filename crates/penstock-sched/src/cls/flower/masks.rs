@@ -5,6 +5,7 @@
 
 use super::key::{Key, LABELS_MAX};
 use super::tunnel::{self, Tunnel};
+use crate::act::Shrinking;
 use penstock_packet::headers::ipproto;
 use penstock_packet::{ETH_P_PPP_SES, L3, L4, Skb, ethertype};
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +40,8 @@ struct Mask {
     keys: BTreeSet<Key>,
     /// Handles by what they look for, where there are no ranges.
     sought: BTreeMap<Box<[u128]>, u32>,
+    /// Its table, as 7.2 frees it.
+    table: Option<Shrinking>,
 }
 
 /// What one filter looks for.
@@ -58,9 +61,9 @@ impl Masks {
         self.0.iter().find(|m| m.key == *mask).is_some_and(|m| m.keys.contains(masked))
     }
     /// A filter, in the place of the one with its handle where there is one.
-    pub fn put(&mut self, mask: Key, masked: Key, handle: u32) {
+    pub fn put(&mut self, mask: Key, masked: Key, handle: u32, table: impl FnOnce() -> Option<Shrinking>) {
         let at = self.0.iter().position(|m| m.key == mask).unwrap_or_else(|| {
-            self.0.push(Mask::new(mask));
+            self.0.push(Mask { table: table(), ..Mask::new(mask) });
             self.0.len() - 1
         });
         self.0[at].put(masked, handle);
@@ -72,6 +75,10 @@ impl Masks {
         if self.0[at].filters.is_empty() {
             self.0.remove(at);
         }
+    }
+    /// The handle of the filter that goes first where all do (`fl_destroy`).
+    pub fn first(&self) -> Option<u32> {
+        self.0.first()?.filters.first_key_value().map(|(_, (handle, _))| *handle)
     }
     /// The handle of the filter that a packet finds.
     pub fn find(&self, skb: &Skb) -> Option<u32> {
@@ -99,6 +106,9 @@ impl Mask {
     }
     fn remove(&mut self, handle: u32) {
         let Some(place) = self.places.remove(&handle) else { return };
+        if let Some(table) = &mut self.table {
+            table.loses_one();
+        }
         if let Some((_, gone)) = self.filters.remove(&place) {
             self.keys.remove(&gone.key);
             self.sought.remove(&gone.values);

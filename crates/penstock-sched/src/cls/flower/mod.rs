@@ -60,6 +60,16 @@ struct Filter {
     exts: Exts,
 }
 
+impl Drop for Flower {
+    /// `fl_destroy`: a mask goes before the last of its filters.
+    fn drop(&mut self) {
+        while let Some(handle) = self.masks.first() {
+            let Some(gone) = self.filters.remove(handle) else { return };
+            self.masks.remove(&gone.key.masked().1, handle);
+        }
+    }
+}
+
 impl Classifier for Flower {
     fn kind(&self) -> &'static str {
         SPEC.id
@@ -103,7 +113,8 @@ impl Classifier for Flower {
         if let Some(mut gone) = self.filters.insert(handle, Filter { key, flags, target, exts }) {
             gone.target.unbind(change.classes);
         }
-        self.masks.put(mask, masked, handle);
+        let shrinks = change.device.kernel >= Kernel::V7_2;
+        self.masks.put(mask, masked, handle, || shrinks.then(|| change.acts.shrinking()));
         Ok(())
     }
     fn delete(

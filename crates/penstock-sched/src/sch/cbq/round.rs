@@ -87,13 +87,14 @@ impl Cbq {
 
     /// A dequeue of the qdisc in a class, with what it drops on the way and the watchdog it sets.
     fn dequeue_leaf(&mut self, class: u32, cx: &mut Cx<'_>) -> Option<Packet> {
-        let from = cx.drops.len();
+        let (from, late, untold) = (cx.drops.len(), cx.drops.late, cx.drops.untold);
         let leaf = &mut self.classes[class].leaf;
         let packet = leaf.dequeue(cx);
         let alarm = if packet.is_none() { naps::alarm(leaf) } else { None };
         if cx.drops.len() != from {
             let (packets, bytes) = Cbq::lost_since(from, cx);
-            self.reduce(packets, bytes);
+            let packets = packets.wrapping_sub(cx.drops.late.wrapping_sub(late));
+            self.reduce(packets, bytes.wrapping_sub(cx.drops.untold.wrapping_sub(untold)));
         }
         // Its qdisc set its watchdog.
         if let Some(alarm) = alarm {

@@ -177,7 +177,7 @@ impl HashedKind for Hfsc {
         if q.classes[parent].own.level == 0 {
             //= linux v6.12 sch_generic.h qdisc_purge_queue
             let leaf = &mut q.classes[parent].leaf;
-            let (packets, bytes) = (leaf.qlen(), leaf.backlog());
+            let (packets, bytes) = leaf.told();
             leaf.reset(cx);
             Hfsc::reduced(q, parent, packets, bytes);
             Hfsc::replaced(q, parent);
@@ -294,9 +294,10 @@ fn on_leaf<T>(
     added: impl FnOnce(&T) -> i64,
 ) -> T {
     let leaf = &mut q.classes[class].leaf;
-    let before = (leaf.qlen(), leaf.counted_above());
+    let before = (leaf.qlen_above(), leaf.counted_above());
     let result = work(leaf);
-    let (qlen, backlog, alarm) = (leaf.qlen(), leaf.counted_above(), leaf.next_wakeup());
+    let (qlen, backlog, alarm) = (leaf.qlen_above(), leaf.counted_above(), leaf.next_wakeup());
+    let emptied = leaf.qlen() == 0;
     let hfsc = &mut q.own;
     hfsc.qlen = hfsc.qlen.wrapping_add(qlen.wrapping_sub(before.0));
     hfsc.backlog = hfsc.backlog.wrapping_add(backlog.wrapping_sub(before.1));
@@ -309,7 +310,7 @@ fn on_leaf<T>(
             let stats = &mut q.own.stats;
             stats.drops = stats.drops.wrapping_add(lost as u32);
         }
-        if qlen == 0 {
+        if emptied {
             q.emptied(class);
         }
     }

@@ -289,16 +289,18 @@ impl Htb {
     /// A dequeue of the qdisc in a leaf, with what it drops on the way and the watchdog it sets.
     #[inline]
     fn dequeue_leaf(&mut self, class: u32, cx: &mut Cx<'_>) -> Option<Packet> {
-        let from = cx.drops.len();
+        let (from, late, untold) = (cx.drops.len(), cx.drops.late, cx.drops.untold);
         let leaf = self.engine.classes[class].leaf.as_mut().expect("a leaf has a qdisc");
         let packet = leaf.dequeue(cx);
         // cake sets one with a packet too, for the next.
         let alarm = naps::alarm(leaf);
         if cx.drops.len() != from {
             let emptied = leaf.qlen() == 0;
-            let (packets, bytes) = Htb::lost_since(from, cx);
+            let (mut packets, mut bytes) = Htb::lost_since(from, cx);
+            packets = packets.wrapping_sub(cx.drops.late.wrapping_sub(late));
+            bytes = bytes.wrapping_sub(cx.drops.untold.wrapping_sub(untold));
             self.qlen -= packets;
-            if !self.is_old() {
+            if !self.is_old() && packets > 0 {
                 self.backlog = self.backlog.wrapping_sub(bytes);
                 self.count_drops(packets);
                 if emptied {

@@ -68,12 +68,12 @@ impl Htb {
     }
     /// `qdisc_purge_queue`: empties the qdisc in a class.
     fn purge(&mut self, class: u32, cx: &mut Cx<'_>) {
-        let from = cx.drops.len();
+        let mut told = (0, 0);
         if let Some(leaf) = &mut self.engine.classes[class].leaf {
+            told = leaf.told();
             leaf.reset(cx);
         }
-        let (packets, bytes) = Htb::lost_since(from, cx);
-        self.reduce(class, packets, bytes);
+        self.reduce(class, told.0, told.1);
         self.naps.remove(class);
     }
 

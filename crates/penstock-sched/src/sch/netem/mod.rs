@@ -124,7 +124,7 @@ struct Counts {
 impl Netem {
     /// Packets as the kernel counts them: without the one whose copy is under way.
     fn counted(&self) -> u32 {
-        let inner = self.class.leaf(Handle::UNSPEC).map_or(0, |child| child.qlen());
+        let inner = self.class.leaf(Handle::UNSPEC).map_or(0, |child| child.qlen_above());
         self.front.len() as u32 + self.fifo.len() + u32::from(self.peeked.is_some()) + inner
     }
     /// The packet whose copy has come by, or will not, is queued.
@@ -221,10 +221,10 @@ impl Netem {
     /// A packet whose time has come goes into the qdisc inside; gives it back where there is none.
     fn hand_on(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Option<Packet> {
         let Some(child) = self.class.child_mut() else { return Some(packet) };
-        let before = child.qlen();
+        let before = child.qlen_above();
         self.stats.backlog -= packet.pkt_len;
         let (answer, more) = child.enqueue_told(packet, cx);
-        let after = child.qlen();
+        let after = child.qlen_above();
         // What it drops of itself meanwhile counts here too (`qdisc_tree_reduce_backlog`).
         let lost = (before + more + u32::from(answer == Xmit::Success)).saturating_sub(after);
         let refused = u32::from(answer.counts_as_drop());
@@ -234,9 +234,9 @@ impl Netem {
     /// A packet of the qdisc inside.
     fn take_inside(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
         let child = self.class.child_mut()?;
-        let before = child.qlen();
+        let before = child.qlen_above();
         let packet = child.dequeue(cx);
-        let lost = before.saturating_sub(u32::from(packet.is_some())).saturating_sub(child.qlen());
+        let lost = before.saturating_sub(u32::from(packet.is_some())).saturating_sub(child.qlen_above());
         self.stats.drops = self.stats.drops.wrapping_add(lost);
         packet
     }

@@ -186,8 +186,8 @@ impl Carrier {
         if should != has {
             let qfq = &mut self.0.own;
             qfq.stats.drops = qfq.stats.drops.wrapping_add(should.saturating_sub(has));
-            if has == 0 {
-                qfq.engine.deactivate(class);
+            if self.0.classes[class].leaf.qlen() == 0 {
+                self.0.own.engine.deactivate(class);
             }
         }
     }
@@ -215,7 +215,7 @@ impl Carrier {
         self.lost(class, before - u32::from(packet.is_some()), after);
         let packet = packet?;
         self.0.own.engine.charge(class, len);
-        if after == 0 {
+        if self.0.classes[class].leaf.qlen() == 0 {
             self.0.own.engine.retire(class);
         } else {
             let next = self.peek_len(class, cx).unwrap_or(0);

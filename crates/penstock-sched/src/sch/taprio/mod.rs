@@ -200,9 +200,9 @@ impl Taprio {
     /// Runs `work` on a queue's qdisc and notes what it holds and when it wakes afterwards.
     fn on_queue<T>(&mut self, queue: usize, work: impl FnOnce(&mut Node) -> T) -> T {
         let node = &mut self.bands.nodes[queue];
-        let before = node.qlen();
+        let before = node.qlen_above();
         let result = work(node);
-        self.qlen = self.qlen.wrapping_add(node.qlen().wrapping_sub(before));
+        self.qlen = self.qlen.wrapping_add(node.qlen_above().wrapping_sub(before));
         match naps::alarm(node) {
             Some(alarm) => self.naps.set(queue as u32, alarm),
             None => self.naps.remove(queue as u32),
@@ -217,7 +217,7 @@ impl Taprio {
         self.naps.clear();
         self.qlen = 0;
         for (queue, node) in self.bands.nodes.iter().enumerate() {
-            self.qlen += node.qlen();
+            self.qlen = self.qlen.wrapping_add(node.qlen_above());
             if let Some(alarm) = naps::alarm(node) {
                 self.naps.set(queue as u32, alarm);
             }

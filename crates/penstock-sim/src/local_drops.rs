@@ -223,7 +223,7 @@ fn sides(w: &World) -> [Side; 2] {
         let ack = if tcp.flags.0 & 0x10 != 0 { tcp.ack.wrapping_sub(theirs) } else { 0 };
         let sacks = tcp.sack_blocks().iter();
         let sacks = sacks.map(|b| (b.0.wrapping_sub(theirs), b.1.wrapping_sub(theirs))).collect();
-        let segment = (tcp.seq.wrapping_sub(mine), *len, ack, tcp.flags.0, tcp.window, sacks);
+        let segment = (tcp.seq.wrapping_sub(mine), *len, ack, tcp.flags.byte(), tcp.window, sacks);
         sides[usize::from(!out)].push(((*at - start).as_ns() / 1000, segment));
     }
     sides

@@ -132,7 +132,8 @@ mod tests {
     use penstock_packet::Packet;
 
     fn ack(number: u32, sack: &[(u32, u32)], flags: u8) -> Packet {
-        let mut tcp = Tcp { sport: 80, dport: 9, ack: number, flags: TcpFlags(flags), ..Tcp::default() };
+        let mut tcp =
+            Tcp { sport: 80, dport: 9, ack: number, flags: TcpFlags(flags.into()), ..Tcp::default() };
         tcp.timestamps = Some((7, 7));
         tcp.sack[..sack.len()].copy_from_slice(sack);
         tcp.sack_count = sack.len() as u8;

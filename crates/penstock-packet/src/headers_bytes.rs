@@ -241,13 +241,10 @@ fn tcp(w: &mut Writer<'_>, t: &Tcp) {
         w.bytes(&[2, 4]);
         w.u16(mss);
     }
-    match (t.sack_permitted, t.timestamps) {
-        (sack, Some((val, ecr))) => {
-            w.bytes(if sack { &[4, 2, 8, 10] } else { &[1, 1, 8, 10] });
-            w.u32(val);
-            w.u32(ecr);
-        }
-        _ => {}
+    if let Some((val, ecr)) = t.timestamps {
+        w.bytes(if t.sack_permitted { &[4, 2, 8, 10] } else { &[1, 1, 8, 10] });
+        w.u32(val);
+        w.u32(ecr);
     }
     let mut left = t.accecn.as_ref().and_then(|option| accurate_ecn(w, option));
     if t.sack_permitted && t.timestamps.is_none() {

@@ -106,7 +106,7 @@ fn what_differs_is_told() {
 fn a_kernel_of_2010_has_its_own_answers() {
     let text = open("+0 %{ assert tcpi_snd_cwnd == 4, tcpi_snd_cwnd }%");
     let script = parse(&text, &[]).unwrap();
-    let options = Options { kernel: penstock_model::Kernel::V2_6_35, ..Options::default() };
+    let options = Options { kernel: Kernel::V2_6_35, ..Options::default() };
     let report = run(&script, &options);
     assert_eq!(report.failure.map(|f| f.message), None);
 }

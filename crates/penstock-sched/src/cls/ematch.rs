@@ -429,7 +429,7 @@ mod tests {
         gre.l4 = penstock_packet::L4::None;
         let total = Options::new().with("kind", NBYTE).with("layer", 2u32).with("off", 2u32);
         let total = total.with("needle", vec![0u8, 86]);
-        assert!(!on(&[total.clone()], &gre));
+        assert!(!on(std::slice::from_ref(&total), &gre));
         gre.tc.at_ingress = true;
         assert!(on(&[total], &gre));
         let meta = |id: u32, opnd: u32, value: u32| {

@@ -577,10 +577,9 @@ impl Endpoint {
     pub(super) fn accurate_options(&self, mut blocks: u32) -> (u32, Option<u8>, u32) {
         let stamps = if self.tx.stamps.ok() { 12 } else { 0 };
         let size = stamps + if blocks > 0 { 4 + 8 * blocks } else { 0 };
-        let due = |a: &&Box<Accurate>| {
-            !a.pending && !a.over && a.sends_option(self.mstamp_us, self.tx.timers.srtt8())
-        };
-        let fields = self.accurate.as_ref().filter(due).and_then(|a| {
+        let due =
+            |a: &Accurate| !a.pending && !a.over && a.sends_option(self.mstamp_us, self.tx.timers.srtt8());
+        let fields = self.accurate.as_deref().filter(|a| due(a)).and_then(|a| {
             let saved = if blocks > 0 { 2 } else { 0 };
             fit(a.least, OPTION_SPACE - size, saved, &mut blocks)
         });

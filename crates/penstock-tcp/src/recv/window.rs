@@ -295,7 +295,7 @@ impl Receiver {
         let m = sample.max(1) << 3;
         if old == 0 || m < old && (self.today() || window_dependent) {
             self.rtt_est8 = m;
-        } else if !window_dependent && !(self.newest() && self.rcv_nxt != self.copied_seq) {
+        } else if !window_dependent && (self.rcv_nxt == self.copied_seq || !self.newest()) {
             self.rtt_est8 = old - (old >> 3) + (m >> 3);
         }
     }

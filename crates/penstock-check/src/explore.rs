@@ -10,7 +10,7 @@ use crate::source::{Form, Source};
 use crate::sourced::{Sourced, Whole};
 use crate::syntax::{End, Frame, Syntax};
 use crate::unknown::symbol;
-use crate::{Settings, watch};
+use crate::{Settings, waiting, watch};
 use penstock_shell::{Limits, Script};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,7 +75,15 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
         let answered = |(at, name): &(usize, String)| (*at, 0, format!(";{name}=${{{name}:-{symbol}}}"));
         let text = scalars(&edited(&runnable, answers.iter().map(answered).collect()), &env, symbol);
         let syntax = if text == runnable { syntax } else { Syntax::of(&text) };
-        (text, syntax)
+        let ends = waiting::ends(&text, &syntax);
+        if ends.is_empty() {
+            (text, syntax)
+        } else {
+            let text = edited(&text, ends.into_iter().map(|(at, end)| (at, 0, end)).collect());
+            let mut syntax = Syntax::of(&text);
+            waiting::hide(&mut syntax);
+            (text, syntax)
+        }
     };
     if !python {
         let given = |name: &String| script.env.iter().any(|e| e.0 == *name);

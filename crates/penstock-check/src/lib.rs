@@ -40,6 +40,7 @@ mod sourced;
 mod syntax;
 mod uci;
 mod unknown;
+mod waiting;
 mod watch;
 mod written;
 

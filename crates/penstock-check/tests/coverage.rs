@@ -458,3 +458,14 @@ fn justfiles_and_restructured_text_are_read_as_what_they_are() {
     );
     assert_eq!(named("docs/shaping.rst", &rst), (vec![("PS001", 8)], 3, 3));
 }
+
+#[test]
+fn a_loop_that_waits_for_the_unknown_ends() {
+    // What a program prints is unknown and never says what is waited for.
+    found("until ss -ltn | grep -q :5201; do sleep 1; done\ntc qdisc add dev eth0 rot fq\n", 2);
+    found(
+        "set -eu\nwhile ! curl -s http://10.0.0.1 | grep -q up\ndo\n  sleep 0.1\ndone\ntc qdisc add dev eth0 rot fq\n",
+        6,
+    );
+    found("while true; do\n  tc qdisc add dev eth0 rot fq\n  sleep 5\ndone\n", 2);
+}

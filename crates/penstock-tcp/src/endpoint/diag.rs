@@ -141,7 +141,8 @@ impl Endpoint {
         let (space, n, w) = (&self.tx.space, &self.tx.n, self.tx.cc.window());
         let (first, opening) = (space.iss() + 1, self.state == State::SynSent);
         let written = space.written() + u64::from(space.is_closed());
-        let ms = |jiffies: u64| jiffies as u32 * (1_000 / hz);
+        // 32 bits that wrap, as the kernel's.
+        let ms = |jiffies: u64| (jiffies.wrapping_mul(1_000) / u64::from(hz.max(1))) as u32;
         // Before the connection is open nothing has been noted: what is told then is all the time there has been.
         let since = |jiffies: u64| match opening {
             true => ms(clock.jiffies).wrapping_sub(INITIAL_MS),

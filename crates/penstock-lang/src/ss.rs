@@ -149,7 +149,7 @@ struct Words<'a> {
     rest: std::slice::Iter<'a, &'a str>,
     /// Letters of the word at hand that are still to be read.
     letters: String,
-    /// What is no option.
+    /// Arguments that are not options: the filter.
     plain: Vec<&'a str>,
 }
 

@@ -78,7 +78,7 @@ pub(super) struct Accurate {
     sent_us: u64,
     /// It went with a report of a duplicate.
     sent_with_dsack: bool,
-    /// How often a SYN-ACK was sent again, for whatever reason.
+    /// Retransmissions of the SYN-ACK, by the timer or because the SYN came again (`num_retrans`).
     synacks_again: u32,
     /// Its program has closed the socket.
     orphan: bool,

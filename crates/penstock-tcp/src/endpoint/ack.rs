@@ -27,7 +27,7 @@ impl Endpoint {
         if ack < prior_una {
             let mut most = u64::from(self.tx.space.max_window());
             if self.tx.p.newest {
-                most = most.min(prior_una - self.tx.space.iss() - 1);
+                most = most.min(prior_una.saturating_sub(self.tx.space.iss() + 1));
             }
             if self.tx.p.today && prior_una - ack > most {
                 self.challenge();

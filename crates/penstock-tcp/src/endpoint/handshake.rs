@@ -245,7 +245,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether the SYN-ACK has been sent again for want of an answer, before the one at hand.
+    /// Whether the timer has retransmitted the SYN-ACK before this one.
     //= linux v7.2 include/net/request_sock.h num_timeout
     pub(super) fn synack_timed_out(&self) -> bool {
         let this = !self.tx.todo.syn_for_syn;

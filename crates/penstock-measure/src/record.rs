@@ -3,6 +3,10 @@
 //! Follows: the record format 2. A field that does not apply is absent, never null or zero; units are
 //! SI and stand in the name (`throughput_bit_s`, `rtt_ms`). Same file, seed and version give the same bytes.
 
+mod names;
+
+pub use names::Names;
+
 use crate::quantile::Distribution;
 use crate::scores::Scores;
 use serde::{Deserialize, Serialize};
@@ -700,18 +704,7 @@ impl Record {
     /// # Errors
     /// A sentence when the text is not a record or one of a later format.
     pub fn from_json(text: &str) -> Result<Record, String> {
-        #[derive(Deserialize)]
-        struct Version {
-            format: u32,
-        }
-        let version: Version =
-            serde_json::from_str(text).map_err(|e| format!("this is not a run record: {e}"))?;
-        if version.format > FORMAT {
-            return Err(format!(
-                "this record has format {}; this version reads up to {FORMAT}: use a later penstock",
-                version.format
-            ));
-        }
+        check_format(text)?;
         let value: serde_json::Value =
             serde_json::from_str(text).map_err(|e| format!("this is not a run record: {e}"))?;
         crate::sound::figures(&value)?;
@@ -734,6 +727,23 @@ impl Record {
     pub fn succeeded(&self) -> bool {
         self.holds() && self.failed_apps().next().is_none() && !self.warnings.iter().any(|w| w.came_true)
     }
+}
+
+/// Refuses what is no record, or one of a later format.
+fn check_format(text: &str) -> Result<(), String> {
+    #[derive(Deserialize)]
+    struct Version {
+        format: u32,
+    }
+    let version: Version =
+        serde_json::from_str(text).map_err(|e| format!("this is not a run record: {e}"))?;
+    if version.format > FORMAT {
+        return Err(format!(
+            "this record has format {}; this version reads up to {FORMAT}: use a later penstock",
+            version.format
+        ));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

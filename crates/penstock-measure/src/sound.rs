@@ -12,7 +12,12 @@ const GREATEST: f64 = 1e20;
 /// # Errors
 /// A sentence with the field that no run can have given.
 pub(crate) fn figures(record: &Value) -> Result<(), String> {
-    sound("", record)?;
+    sound(record).map_err(|mut found| {
+        found.path.reverse();
+        let field = found.path.concat();
+        let field = field.trim_start_matches('.');
+        format!("this is not a run record: {field} is {}, which no run measures", found.number)
+    })?;
     let duration = record.get("duration_s").and_then(Value::as_f64).unwrap_or_default();
     if (0.0..=LONGEST_S).contains(&duration) {
         return Ok(());
@@ -20,14 +25,28 @@ pub(crate) fn figures(record: &Value) -> Result<(), String> {
     Err(format!("this is not a run record: duration_s is {duration:e}, not from 0 to {LONGEST_S}"))
 }
 
-fn sound(field: &str, value: &Value) -> Result<(), String> {
+/// A number that no run has given, and the way to it, the last step first.
+struct Unsound {
+    number: serde_json::Number,
+    path: Vec<String>,
+}
+
+// Its place is written only where something is wrong: a record may have millions of numbers.
+fn sound(value: &Value) -> Result<(), Unsound> {
+    let step = |mut found: Unsound, step: String| {
+        found.path.push(step);
+        Err(found)
+    };
     match value {
-        Value::Number(n) if n.as_f64().is_none_or(|x| x.abs() > GREATEST) => Err(format!(
-            "this is not a run record: {} is {n}, which no run measures",
-            field.trim_start_matches('.')
-        )),
-        Value::Array(all) => all.iter().enumerate().try_for_each(|(i, v)| sound(&format!("{field}[{i}]"), v)),
-        Value::Object(all) => all.iter().try_for_each(|(key, v)| sound(&format!("{field}.{key}"), v)),
+        Value::Number(n) if n.as_f64().is_none_or(|x| x.abs() > GREATEST) => {
+            Err(Unsound { number: n.clone(), path: Vec::new() })
+        }
+        Value::Array(all) => {
+            all.iter().enumerate().try_for_each(|(i, v)| sound(v).or_else(|e| step(e, format!("[{i}]"))))
+        }
+        Value::Object(all) => {
+            all.iter().try_for_each(|(key, v)| sound(v).or_else(|e| step(e, format!(".{key}"))))
+        }
         _ => Ok(()),
     }
 }

@@ -91,7 +91,7 @@ impl Outcome {
             penstock_measure::flent::write(&self.record, &self.series, self.test.as_deref(), &mut to)?;
             io::Write::flush(&mut to)?;
         }
-        let names = tc_names(&self.record);
+        let names = tc_names(self.record.devices.iter().map(|d| (&*d.host, &*d.dev)));
         let places: BTreeMap<(&str, &str), usize> =
             self.record.devices.iter().enumerate().rev().map(|(at, d)| ((&*d.host, &*d.dev), at)).collect();
         let together = self.record.devices.len() > MANY;
@@ -130,9 +130,10 @@ fn replaceable(there: &Path, path: &Path) -> Result<(), String> {
         return Err(format!("{shown} exists and is not a run folder; choose another with --out"));
     }
     let record = Roots::new().allow(there).and_then(|roots| roots.read(&there.join("record.json"), RECORD));
-    let record = record.and_then(|bytes| Record::from_json(&String::from_utf8_lossy(&bytes)));
-    let record = record.map_err(|e| format!("{shown}/record.json: {e}; choose another folder with --out"))?;
-    let own = written(&record);
+    let text = record.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "this is not text".to_owned()));
+    let names = text.and_then(|text| record::Names::from_json(&text));
+    let names = names.map_err(|e| format!("{shown}/record.json: {e}; choose another folder with --out"))?;
+    let own = written(&names);
     let mut others = files.iter().filter(|f| !own.contains(*f));
     match (others.next(), others.count()) {
         (None, _) => Ok(()),
@@ -147,7 +148,7 @@ fn replaceable(there: &Path, path: &Path) -> Result<(), String> {
 }
 
 /// What a run with this record has written, apart from folders.
-fn written(record: &Record) -> BTreeSet<PathBuf> {
+fn written(record: &record::Names) -> BTreeSet<PathBuf> {
     let mut files: BTreeSet<PathBuf> =
         ["record.json", "series.parquet", "report.html", CSV, FLENT].map(PathBuf::from).into();
     files.extend(record.captures.iter().map(|capture| PathBuf::from(&capture.file)));
@@ -155,7 +156,8 @@ fn written(record: &Record) -> BTreeSet<PathBuf> {
     files.extend(apps.map(|(i, app)| Path::new("apps").join(app_file(i, &app.host))));
     let flows = record.flows.iter().enumerate();
     files.extend(flows.map(|(i, flow)| Path::new("flows").join(flow_file(i, &flow.name))));
-    files.extend(tc_names(record).into_iter().map(|name| Path::new("tc").join(name)));
+    let devices = record.devices.iter().map(|d| (&*d.host, &*d.dev));
+    files.extend(tc_names(devices).into_iter().map(|name| Path::new("tc").join(name)));
     files.insert(Path::new("tc").join(UNSHAPED));
     files
 }
@@ -219,17 +221,17 @@ fn texts(file: &str) -> Vec<(String, String, String)> {
 
 /// The files of a record's devices: `HOST-DEV.txt`. Where two would have the same (`a-b` and `c`, `a` and `b-c`), the later one has a number
 /// behind it.
-fn tc_names(record: &Record) -> Vec<String> {
+fn tc_names<'a>(devices: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     let mut taken = BTreeSet::from([UNSHAPED.to_owned()]);
-    let mut name = |device: &record::Device| {
-        let plain = format!("{}-{}", device.host.replace('/', "_"), device.dev.replace('/', "_"));
+    let mut name = |(host, dev): (&str, &str)| {
+        let plain = format!("{}-{}", host.replace('/', "_"), dev.replace('/', "_"));
         let numbered = (2u32..).map(|n| format!("{plain}-{n}.txt"));
         let free = std::iter::once(format!("{plain}.txt")).chain(numbered).find(|f| !taken.contains(f));
         let free = free.unwrap_or_default();
         taken.insert(free.clone());
         free
     };
-    record.devices.iter().map(&mut name).collect()
+    devices.map(&mut name).collect()
 }
 
 impl Folder {
@@ -265,18 +267,18 @@ impl Folder {
         let together = record.devices.len() > MANY;
         let plain = texts(&lossy(format!("tc/{UNSHAPED}")).unwrap_or_default());
         let mut plain: BTreeMap<_, _> = plain.into_iter().map(|(h, d, text)| ((h, d), text)).collect();
-        let tc =
-            record.devices.iter().zip(tc_names(&record)).filter(|(d, _)| !idle(d)).filter_map(|(d, name)| {
-                let (host, dev) = (d.host.clone(), d.dev.clone());
-                let own = || lossy(format!("tc/{name}")).ok();
-                // A run of an earlier version has a file for each.
-                let text = if together && unshaped(d) {
-                    plain.remove(&(host.clone(), dev.clone())).or_else(own)
-                } else {
-                    own()
-                };
-                Some((host, dev, text?))
-            });
+        let names = tc_names(record.devices.iter().map(|d| (&*d.host, &*d.dev)));
+        let tc = record.devices.iter().zip(names).filter(|(d, _)| !idle(d)).filter_map(|(d, name)| {
+            let (host, dev) = (d.host.clone(), d.dev.clone());
+            let own = || lossy(format!("tc/{name}")).ok();
+            // A run of an earlier version has a file for each.
+            let text = if together && unshaped(d) {
+                plain.remove(&(host.clone(), dev.clone())).or_else(own)
+            } else {
+                own()
+            };
+            Some((host, dev, text?))
+        });
         let tc = tc.collect();
         Ok(Folder { path: path.to_owned(), record, series, outputs, tc })
     }

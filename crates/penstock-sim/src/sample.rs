@@ -7,6 +7,7 @@
 //! go on with their last values when something happens or the run ends. A device that never had anything has no series.
 
 mod flows;
+mod layout;
 
 use crate::machine::Machine;
 use crate::net::Net;
@@ -14,6 +15,7 @@ use crate::places::{Dealt, Places};
 use crate::results::{Metric, Series, SeriesSet};
 use crate::spec::HostId;
 use flows::Rows;
+use layout::{Layout, stand_still};
 use penstock_model::{Handle, Span, Time};
 use penstock_sched::sch::traits;
 use penstock_sched::traits::Classes;
@@ -145,6 +147,10 @@ pub(crate) struct Sampler {
     rows: Vec<Rows>,
     /// Devices as they were at the sample before, by machine and place.
     devices: Vec<Vec<Watched>>,
+    /// What they showed, in the same places.
+    layouts: Vec<Vec<Layout>>,
+    /// The series of the device at hand, in the order in which it shows them.
+    shown: Vec<(u64, Metric, u32)>,
     /// Where the search for the next series goes on: objects come in the same order every time.
     cursor: usize,
     /// Where each series stands, for those that are not the next one.
@@ -161,6 +167,8 @@ impl Sampler {
             still: Vec::new(),
             rows: Vec::new(),
             devices: Vec::new(),
+            layouts: Vec::new(),
+            shown: Vec::new(),
             cursor: 0,
             index: BTreeMap::new(),
             values: 0,
@@ -173,6 +181,16 @@ impl Sampler {
     pub(crate) fn set(&self) -> SeriesSet {
         let mut set = self.set.clone();
         self.rows.iter().for_each(|rows| rows.fill(set.times.len(), &mut set.series));
+        self.layouts.iter().flatten().for_each(|layout| layout.fill(&mut set.series));
+        self.go_on(&mut set);
+        set
+    }
+    /// The same at the end.
+    pub(crate) fn into_set(mut self) -> SeriesSet {
+        let mut set = std::mem::take(&mut self.set);
+        // What is made of a flow's rows takes the room of the flow's before.
+        self.rows.drain(..).for_each(|rows| rows.fill(set.times.len(), &mut set.series));
+        self.layouts.drain(..).flatten().for_each(|layout| layout.fill(&mut set.series));
         self.go_on(&mut set);
         set
     }
@@ -197,6 +215,7 @@ impl Sampler {
         let at = self.set.times.len() - 1;
         self.flows(view, at);
         self.devices.resize(view.nets[0].machines.len(), Vec::new());
+        self.layouts.resize_with(view.nets[0].machines.len(), Vec::new);
         for (h, (net, machine)) in view.machines().enumerate() {
             if machine.cpu.cost != crate::spec::Cost::ZERO {
                 let spent = machine.cpu.spent(now).as_ns();
@@ -212,6 +231,7 @@ impl Sampler {
                 let d = device.ifindex as usize;
                 if self.devices[h].len() <= d {
                     self.devices[h].resize(d + 1, Watched::default());
+                    self.layouts[h].resize_with(d + 1, Layout::default);
                 }
                 let (seen, before) = (Seen::of(device), self.devices[h][d]);
                 if seen == before.seen && seen.is_empty() && !before.restless {
@@ -219,10 +239,15 @@ impl Sampler {
                 }
                 let nic =
                     machine.nics.get(device.ifindex as usize).and_then(|&n| net.cables.nics.get(n as usize));
-                let new = self.set.series.len();
-                let restless = self.device(h as u32, device, nic.map_or(0, |nic| nic.marked), now);
-                if !before.used {
-                    self.begin_with_the_run(new);
+                let marked = nic.map_or(0, |nic| nic.marked);
+                let layout = &mut self.layouts[h][d];
+                layout.begin();
+                let restless = shown(device, marked, now, &mut |key, _, metric, value| {
+                    layout.put(key, metric, value);
+                });
+                match layout.end(at, before.last) {
+                    Some(more) => self.values += more,
+                    None => self.other_series(h, device, marked, !before.used),
                 }
                 self.devices[h][d] = Watched { seen, used: true, restless, last: at };
             }
@@ -291,66 +316,34 @@ impl Sampler {
         }
     }
 
-    /// Samples a device; whether it has gauges that move by themselves.
-    fn device(&mut self, host: u32, device: &penstock_host::NetDevice, marked: u64, now: Time) -> bool {
-        let mut restless = false;
-        let host = Some(HostId(host));
-        let key = u64::from(device.ifindex) << 40;
-        let name = || device.name.clone();
-        self.put(host, key, &name, Metric::Bytes, device.counters.tx_bytes as i64);
-        self.put(host, key, &name, Metric::Packets, device.counters.tx_packets as i64);
-        if marked > 0 {
-            self.put(host, key, &name, Metric::Marks, marked as i64);
+    /// Samples a device that does not show what it showed before, or had none: series by series.
+    fn other_series(&mut self, h: usize, device: &penstock_host::NetDevice, marked: u64, first: bool) {
+        let now = self.set.times.last().copied().unwrap_or(Time::ZERO);
+        let d = device.ifindex as usize;
+        self.layouts[h][d].fill(&mut self.set.series);
+        self.layouts[h][d].clear();
+        let new = self.set.series.len();
+        let host = Some(HostId(h as u32));
+        self.shown.clear();
+        shown(device, marked, now, &mut |key, name, metric, value| {
+            let place = self.put(host, key, name, metric, value);
+            self.shown.push((key, metric, place as u32));
+        });
+        if first {
+            self.begin_with_the_run(new);
         }
-        for (at, counted) in device.tree.counters(now).into_iter().enumerate() {
-            let Counters { kind, handle: qdisc, parent, stats: s, marks } = counted;
-            // What the kernel has put into classes by itself (the queues of mq) has no handle of its own. The class shows it, but for what it
-            // lost and marked.
-            if at > 0 && handle(qdisc) == 0 {
-                let id = key | 3 << 36 | u64::from(handle(parent)) << 1;
-                let name = || format!("{} {kind} 0: in {parent}", device.name);
-                if let Some(marks) = marks.filter(|marks| *marks > 0) {
-                    self.put(host, id, &name, Metric::Marks, marks as i64);
-                }
-                self.put(host, id, &name, Metric::Drops, i64::from(s.drops));
-                continue;
-            }
-            let id = key | 1 << 36 | u64::from(handle(qdisc)) << 1;
-            let name = || format!("{} {kind} {qdisc}", device.name);
-            // From the first mark on.
-            if let Some(marks) = marks.filter(|marks| *marks > 0) {
-                self.put(host, id, &name, Metric::Marks, marks as i64);
-            }
-            self.put(host, id, &name, Metric::Bytes, s.bytes as i64);
-            self.put(host, id, &name, Metric::Drops, i64::from(s.drops));
-            self.put(host, id, &name, Metric::Backlog, i64::from(s.backlog));
-            self.put(host, id, &name, Metric::Qlen, i64::from(s.qlen));
-        }
-        // A flow that a qdisc holds at the moment, or the place of an inner qdisc, is nothing that was set up.
-        let set_up = |kind: &str| !matches!(traits(kind).classes, Classes::Flows | Classes::Inner);
-        for c in device.tree.dump_classes_of(now, &set_up) {
-            let id = key | 2 << 36 | u64::from(handle(c.classid)) << 1;
-            let name = || format!("{} class {}", device.name, c.classid);
-            let s = &c.stats;
-            self.put(host, id, &name, Metric::Bytes, s.bytes as i64);
-            self.put(host, id, &name, Metric::Drops, i64::from(s.drops));
-            self.put(host, id, &name, Metric::Backlog, i64::from(s.backlog));
-            self.put(host, id, &name, Metric::Qlen, i64::from(s.qlen));
-            // What cbq keeps of a class, and nobody else.
-            let Some(xstats) = c.xstats.as_ref().filter(|x| x.has("avgidle")) else { continue };
-            restless = true;
-            let count = |name: &str| xstats.u64(name).unwrap_or(0) as i64;
-            self.put(host, id, &name, Metric::Overlimits, i64::from(s.overlimits));
-            self.put(host, id, &name, Metric::Borrowed, count("borrows"));
-            self.put(host, id, &name, Metric::Overactions, count("overactions"));
-            self.put(host, id, &name, Metric::Avgidle, xstats.i64("avgidle").unwrap_or(0));
-            self.put(host, id, &name, Metric::Undertime, xstats.i64("undertime").unwrap_or(0));
-        }
-        restless
+        self.layouts[h][d].becomes(self.shown.clone());
     }
 
     /// Enters one value; makes the series when there is none.
-    fn put(&mut self, host: Option<HostId>, key: u64, name: &dyn Fn() -> String, metric: Metric, value: i64) {
+    fn put(
+        &mut self,
+        host: Option<HostId>,
+        key: u64,
+        name: &dyn Fn() -> String,
+        metric: Metric,
+        value: i64,
+    ) -> usize {
         let at = self.set.times.len() - 1;
         let is_it = |s: &Series| s.key == key && s.host == host && s.metric == metric;
         // Mostly the next one; else it is looked up, or new.
@@ -364,6 +357,7 @@ impl Sampler {
         };
         self.cursor = i + 1;
         self.extend(i, value);
+        i
     }
     /// Enters the present value of the series at a place.
     fn extend(&mut self, i: usize, value: i64) {
@@ -371,10 +365,7 @@ impl Sampler {
         let series = &mut self.set.series[i];
         // An object that was away for a while (a class deleted and made again) stands still meanwhile.
         let (before, wanted) = (series.values.len(), at - series.first);
-        if before < wanted {
-            let last = series.values.last().copied().unwrap_or(0);
-            series.values.resize(wanted, last);
-        }
+        stand_still(series, at);
         series.values.push(value);
         self.values += wanted + 1 - before;
     }
@@ -383,6 +374,10 @@ impl Sampler {
     fn halve(&mut self) {
         self.interval = self.interval * 2;
         let mut set = std::mem::take(&mut self.set);
+        for layout in self.layouts.iter_mut().flatten() {
+            layout.fill(&mut set.series);
+            layout.clear();
+        }
         self.go_on(&mut set);
         self.set = set;
         for series in &mut self.set.series {
@@ -405,6 +400,66 @@ impl Sampler {
         let of_flows = self.rows.iter().map(|rows| rows.count(left, &self.set.series));
         self.values = self.set.series.iter().map(|s| s.values.len()).chain(of_flows).sum();
     }
+}
+
+/// Hears of a value: the key of its series, what that is called, the metric, the value.
+type Put<'a> = &'a mut dyn FnMut(u64, &dyn Fn() -> String, Metric, i64);
+
+/// What a device shows; whether it has gauges that move by themselves.
+fn shown(device: &penstock_host::NetDevice, marked: u64, now: Time, put: Put<'_>) -> bool {
+    let mut restless = false;
+    let key = u64::from(device.ifindex) << 40;
+    let name = || device.name.clone();
+    put(key, &name, Metric::Bytes, device.counters.tx_bytes as i64);
+    put(key, &name, Metric::Packets, device.counters.tx_packets as i64);
+    if marked > 0 {
+        put(key, &name, Metric::Marks, marked as i64);
+    }
+    for (at, counted) in device.tree.counters(now).into_iter().enumerate() {
+        let Counters { kind, handle: qdisc, parent, stats: s, marks } = counted;
+        // What the kernel has put into classes by itself (the queues of mq) has no handle of its own. The class shows it, but for what it
+        // lost and marked.
+        if at > 0 && handle(qdisc) == 0 {
+            let id = key | 3 << 36 | u64::from(handle(parent)) << 1;
+            let name = || format!("{} {kind} 0: in {parent}", device.name);
+            if let Some(marks) = marks.filter(|marks| *marks > 0) {
+                put(id, &name, Metric::Marks, marks as i64);
+            }
+            put(id, &name, Metric::Drops, i64::from(s.drops));
+            continue;
+        }
+        let id = key | 1 << 36 | u64::from(handle(qdisc)) << 1;
+        let name = || format!("{} {kind} {qdisc}", device.name);
+        // From the first mark on.
+        if let Some(marks) = marks.filter(|marks| *marks > 0) {
+            put(id, &name, Metric::Marks, marks as i64);
+        }
+        put(id, &name, Metric::Bytes, s.bytes as i64);
+        put(id, &name, Metric::Drops, i64::from(s.drops));
+        put(id, &name, Metric::Backlog, i64::from(s.backlog));
+        put(id, &name, Metric::Qlen, i64::from(s.qlen));
+    }
+    // A flow that a qdisc holds at the moment, or the place of an inner qdisc, is nothing that was set up.
+    let set_up = |kind: &str| !matches!(traits(kind).classes, Classes::Flows | Classes::Inner);
+    for c in device.tree.dump_classes_of(now, &set_up) {
+        let id = key | 2 << 36 | u64::from(handle(c.classid)) << 1;
+        let name = || format!("{} class {}", device.name, c.classid);
+        let s = &c.stats;
+        put(id, &name, Metric::Bytes, s.bytes as i64);
+        put(id, &name, Metric::Drops, i64::from(s.drops));
+        put(id, &name, Metric::Backlog, i64::from(s.backlog));
+        put(id, &name, Metric::Qlen, i64::from(s.qlen));
+        // What cbq keeps of a class, and nobody else.
+        let Some(xstats) = c.xstats.as_ref().filter(|x| x.has("avgidle")) else { continue };
+        restless = true;
+        let count = |name: &str| xstats.u64(name).unwrap_or(0) as i64;
+        put(id, &name, Metric::Overlimits, i64::from(s.overlimits));
+        put(id, &name, Metric::Borrowed, count("borrows"));
+        put(id, &name, Metric::Overactions, count("overactions"));
+        put(id, &name, Metric::Avgidle, xstats.i64("avgidle").unwrap_or(0));
+        put(id, &name, Metric::Undertime, xstats.i64("undertime").unwrap_or(0));
+    }
+    restless
 }
 
 fn handle(handle: Handle) -> u32 {

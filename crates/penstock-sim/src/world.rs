@@ -25,7 +25,7 @@ use crate::index::NONE;
 use crate::intent::Intent;
 use crate::net::Net;
 use crate::places::Places;
-use crate::results::{AppResult, CommandResult, Results};
+use crate::results::{AppResult, CommandResult, Results, SeriesSet};
 use crate::sample::{Sampler, View};
 use crate::script::Scripted;
 use crate::spec::HostId;
@@ -353,6 +353,15 @@ impl World {
 
     /// What there is to tell by now.
     pub fn results(&mut self) -> Results {
+        let series = self.sampler.as_ref().map(Sampler::set).unwrap_or_default();
+        self.results_with(series)
+    }
+    /// The same at the end: the series are given away, not copied, and nothing is sampled from now on.
+    pub fn last_results(&mut self) -> Results {
+        let series = self.sampler.take().map(Sampler::into_set).unwrap_or_default();
+        self.results_with(series)
+    }
+    fn results_with(&mut self, series: SeriesSet) -> Results {
         self.net.note_all_tcp();
         let in_flight = self.net.in_flight();
         let result = |&n: &u32| {
@@ -377,7 +386,7 @@ impl World {
                 .collect(),
             drops: self.net.drops(),
             commands: self.command_results.clone(),
-            series: self.sampler.as_ref().map(Sampler::set).unwrap_or_default(),
+            series,
             ended: self.net.now(),
             packet_hops: self.net.cables.hops,
             events: self.events,

@@ -5,6 +5,9 @@
 //! writer name, row groups of a fixed size.
 
 mod dictionary;
+mod quantity;
+
+pub use quantity::{Instants, Quantity};
 
 use dictionary::{Chunk, Content, Known, LONG_PAGE, Numbers, SHORT_PAGE};
 
@@ -16,6 +19,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::record::RowAccessor;
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor, Type};
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::io::Write;
 use std::sync::Arc;
 
@@ -36,7 +40,8 @@ pub struct Curve {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Series {
     curves: Vec<Curve>,
-    index: BTreeMap<(String, String, String), usize>,
+    /// Where each stands, by the hash of its names; one whose place is taken has the next that is free.
+    index: BTreeMap<u64, usize>,
 }
 
 /// Why `series.parquet` cannot be written or read.
@@ -75,12 +80,27 @@ impl Series {
 
     /// The number of a curve, begun if there is none of this name yet.
     pub fn curve(&mut self, host: &str, object: &str, metric: &str) -> usize {
-        let key = (host.to_owned(), object.to_owned(), metric.to_owned());
-        *self.index.entry(key).or_insert_with(|| {
+        self.find(host, object, metric).unwrap_or_else(|free| {
             let (host, object, metric) = (host.to_owned(), object.to_owned(), metric.to_owned());
             self.curves.push(Curve { host, object, metric, points: Vec::new() });
+            self.index.insert(free, self.curves.len() - 1);
             self.curves.len() - 1
         })
+    }
+
+    /// The number of a curve, or the place in the index that it would have.
+    fn find(&self, host: &str, object: &str, metric: &str) -> Result<usize, u64> {
+        let mut hasher = std::hash::DefaultHasher::new();
+        (host, object, metric).hash(&mut hasher);
+        let mut place = hasher.finish();
+        while let Some(&at) = self.index.get(&place) {
+            let curve = &self.curves[at];
+            if curve.metric == metric && curve.object == object && curve.host == host {
+                return Ok(at);
+            }
+            place = place.wrapping_add(1);
+        }
+        Err(place)
     }
 
     /// Adds a sample to a curve by its number.
@@ -115,8 +135,7 @@ impl Series {
 
     /// The samples of one curve; empty when there is none of this name.
     pub fn points(&self, host: &str, object: &str, metric: &str) -> &[(f64, f64)] {
-        let key = (host.to_owned(), object.to_owned(), metric.to_owned());
-        self.index.get(&key).map_or(&[], |&i| &self.curves[i].points)
+        self.find(host, object, metric).map_or(&[], |at| &self.curves[at].points)
     }
 
     /// Writes the series as text, the columns of the Parquet file with a comma between; curve after curve. Numbers are the shortest that read back

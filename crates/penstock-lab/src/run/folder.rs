@@ -63,6 +63,17 @@ impl Outcome {
     }
 
     fn fill(&self, folder: &Path) -> io::Result<()> {
+        let page = Page { record: &self.record, series: &self.series, outputs: &self.outputs, tc: &self.tc };
+        // The page takes as long as all the rest, and needs none of it.
+        std::thread::scope(|scope| {
+            let html = scope.spawn(|| report::html(&page));
+            self.fill_but_page(folder)?;
+            let html = html.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            fs::write(folder.join("report.html"), html)
+        })
+    }
+
+    fn fill_but_page(&self, folder: &Path) -> io::Result<()> {
         fs::create_dir_all(folder.join("apps"))?;
         fs::create_dir_all(folder.join("tc"))?;
         fs::write(folder.join("record.json"), self.record.to_json())?;
@@ -108,8 +119,7 @@ impl Outcome {
         if !plain.is_empty() {
             fs::write(folder.join("tc").join(UNSHAPED), plain)?;
         }
-        let page = Page { record: &self.record, series: &self.series, outputs: &self.outputs, tc: &self.tc };
-        fs::write(folder.join("report.html"), report::html(&page))
+        Ok(())
     }
 }
 

@@ -182,7 +182,7 @@ pub fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome
     let captures = capture::begin(experiment, &mut built)?;
     pass(experiment, &mut built, options.progress)?;
     accounted(built.world.miscounts())?;
-    let results = built.world.results();
+    let results = built.world.last_results();
     let mut outcome = outcome::collect(experiment, seed, built, results);
     outcome.captures = capture::end(captures)?;
     outcome.record.captures = outcome.captures.iter().map(Captured::recorded).collect();
@@ -237,7 +237,7 @@ pub(crate) fn tapped(
         let machine = std::mem::replace(world.world.host_mut(world.hosts[host]), nobody);
         all.push(Tapped { heard: heard.remove(&(host, ifindex)).unwrap_or_default(), shown, machine });
     }
-    let results = built.world.results();
+    let results = built.world.last_results();
     Ok((outcome::collect(experiment, experiment.seed, built, results), all))
 }
 

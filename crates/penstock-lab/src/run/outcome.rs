@@ -4,23 +4,25 @@ use super::build::Built;
 use super::record::{Hop, Measured, assemble};
 use super::{Also, Ground, Outcome};
 use crate::experiment::{self as spec, Experiment, Os};
-use penstock_host::{Conditioned, Host, NetDevice};
+use penstock_host::{Conditioned, Host, NetDevice, Output};
 use penstock_lang::show;
 use penstock_lang::token::quoted;
 use penstock_measure::passage::{Analysis, Passage};
 use penstock_measure::phb::Carried;
 use penstock_measure::quantile::SHARES;
 use penstock_measure::record;
+use penstock_measure::series::{Instants, Quantity};
 use penstock_measure::{Distribution, Series};
 use penstock_model::rtnetlink::{ClassDump, QdiscDump};
 use penstock_model::{Handle, Kernel, OldRelease, Span, Time};
 use penstock_packet::dscp;
-use penstock_sim::{AppResult, FlowResult, Histogram, Metric, Results};
+use penstock_sim::{AppResult, FlowResult, Histogram, Metric, Results, SeriesSet};
 use std::collections::BTreeMap;
 
 /// Everything that is recorded of a run.
-pub(super) fn collect(experiment: &Experiment, seed: u64, mut built: Built, results: Results) -> Outcome {
-    let series = series(experiment, &built, &results);
+pub(super) fn collect(experiment: &Experiment, seed: u64, mut built: Built, mut results: Results) -> Outcome {
+    let set = std::mem::take(&mut results.series);
+    let series = series(experiment, &built, &results, set);
     let (apps, outputs) = apps(experiment, &built, &results);
     let tc = tc_outputs(experiment, &mut built);
     let measured = Measured {
@@ -440,19 +442,24 @@ fn tc_outputs(experiment: &Experiment, built: &mut Built) -> Vec<(String, String
         let now = built.world.now();
         let machine = built.world.host(id);
         let devices = machine.devices().iter().filter(|d| !d.loopback);
-        let devices: Vec<(String, Vec<Handle>)> =
-            devices.map(|d| (d.name.clone(), parents_of_filters(d, machine.look(now)))).collect();
-        for (dev, parents) in devices {
+        let devices: Vec<(String, Shown)> =
+            devices.map(|d| (d.name.clone(), Shown::of(d, machine.look(now)))).collect();
+        for (dev, shown) in devices {
             let word = quoted(&dev);
             let mut commands = vec![
                 format!("tc -s -d qdisc show dev {word}"),
                 format!("tc -s -d class show dev {word}"),
                 format!("tc -s -d filter show dev {word}"),
             ];
-            commands.extend(parents.iter().map(|p| format!("tc -s -d filter show dev {word} parent {p}")));
+            commands
+                .extend(shown.parents.iter().map(|p| format!("tc -s -d filter show dev {word} parent {p}")));
             let mut text = String::new();
-            for command in commands {
-                let output = built.world.exec(id, &command);
+            for (n, command) in commands.into_iter().enumerate() {
+                // Of most of thousands of devices there is nothing to show.
+                let output = match n > 0 && shown.plain {
+                    true => Output::default(),
+                    false => built.world.exec(id, &command),
+                };
                 text.push_str(&format!("# {command}\n{}{}", output.stdout, output.stderr));
                 if !text.ends_with("\n\n") {
                     text.push('\n');
@@ -464,33 +471,34 @@ fn tc_outputs(experiment: &Experiment, built: &mut Built) -> Vec<(String, String
     texts
 }
 
-/// Qdiscs and classes other than the root qdisc that have filters.
-fn parents_of_filters(device: &NetDevice, look: penstock_sched::Look<'_>) -> Vec<Handle> {
-    let now = look.now;
-    let qdiscs = device.tree.dump_qdiscs(now);
-    let inner = qdiscs.iter().filter(|q| q.parent != Handle::ROOT).map(|q| q.handle);
-    let classes = device.tree.dump_classes(now).into_iter().map(|c| c.classid);
-    let mut found: Vec<Handle> = inner.chain(classes).filter(|h| *h != Handle::UNSPEC).collect();
-    found.retain(|&h| device.tree.dump_filters(h, look).is_ok_and(|filters| !filters.is_empty()));
-    found.dedup();
-    found
+/// What there is to show of a device beside its qdiscs.
+struct Shown {
+    /// Neither classes nor filters.
+    plain: bool,
+    /// Qdiscs and classes other than the root qdisc that have filters.
+    parents: Vec<Handle>,
 }
 
-/// What a series of the simulator becomes.
-enum Shape {
-    /// A counter: how much more a second, times the first, by the second.
-    Rate(i64, f64),
-    /// A counter: how much more since the sample before.
-    More,
-    /// As it stands, times the first, by the second.
-    Gauge(f64, f64),
-    /// The same, where something was measured.
-    Measured(f64),
+impl Shown {
+    fn of(device: &NetDevice, look: penstock_sched::Look<'_>) -> Shown {
+        let qdiscs = device.tree.dump_qdiscs(look.now);
+        let classes = device.tree.dump_classes(look.now);
+        let root = device.tree.dump_filters(Handle::UNSPEC, look);
+        if let ([_], [], Ok([])) = (&qdiscs[..], &classes[..], root.as_deref()) {
+            return Shown { plain: true, parents: Vec::new() };
+        }
+        let inner = qdiscs.iter().filter(|q| q.parent != Handle::ROOT).map(|q| q.handle);
+        let classes = classes.into_iter().map(|c| c.classid);
+        let mut parents: Vec<Handle> = inner.chain(classes).filter(|h| *h != Handle::UNSPEC).collect();
+        parents.retain(|&h| device.tree.dump_filters(h, look).is_ok_and(|filters| !filters.is_empty()));
+        parents.dedup();
+        Shown { plain: false, parents }
+    }
 }
 
 /// The name of a quantity, with its unit, and what it is made of.
-fn shape(metric: Metric) -> (&'static str, Shape) {
-    use Shape::{Gauge, Measured, More, Rate};
+fn quantity(metric: Metric) -> (&'static str, Quantity) {
+    use Quantity::{Gauge, Measured, More, Rate};
     match metric {
         Metric::Bytes => ("throughput_bit_s", Rate(8, 1.0)),
         Metric::Goodput => ("goodput_bit_s", Rate(8, 1.0)),
@@ -519,40 +527,15 @@ fn shape(metric: Metric) -> (&'static str, Shape) {
 }
 
 /// The simulator's series with units, and each app's goodput and round trips.
-fn series(experiment: &Experiment, built: &Built, results: &Results) -> Series {
+fn series(experiment: &Experiment, built: &Built, results: &Results, set: SeriesSet) -> Series {
     let mut all = Series::new();
-    let set = &results.series;
-    let seconds: Vec<f64> = set.times.iter().map(|t| t.as_secs_f64()).collect();
-    for series in &set.series {
+    let instants = Instants::new(set.times.iter().map(|t| t.as_ns()).collect());
+    for series in set.series {
         let host = series.host.map_or("", |id| built.world.host_name(id));
-        let first = series.first.min(set.times.len());
-        let (times, seconds, values) = (&set.times[first..], &seconds[first..], &series.values);
         let object = series.object.strip_suffix(" none").map(|name| format!("{name} 0:"));
         let object = object.as_deref().unwrap_or(&series.object);
-        let (metric, shape) = shape(series.metric);
-        let mut points = Vec::with_capacity(match shape {
-            Shape::Measured(_) => 0,
-            _ => values.len().min(times.len()),
-        });
-        let gauge = seconds.iter().copied().zip(values.iter().copied());
-        // A counter that went back belongs to an object made anew.
-        let more = seconds.iter().skip(1).copied().zip(values.windows(2).map(|v| (v[1] - v[0]).max(0)));
-        match shape {
-            Shape::Rate(factor, by) => {
-                for ((t, more), at) in more.zip(times.windows(2)) {
-                    let ns = (at[1] - at[0]).as_ns();
-                    if ns > 0 {
-                        points.push((t, (more * factor) as f64 * 1e9 / ns as f64 / by));
-                    }
-                }
-            }
-            Shape::More => points.extend(more.map(|(t, more)| (t, more as f64))),
-            Shape::Gauge(factor, by) => points.extend(gauge.map(|(t, v)| (t, v as f64 * factor / by))),
-            Shape::Measured(by) => {
-                points.extend(gauge.filter(|(_, v)| *v > 0).map(|(t, v)| (t, v as f64 / by)));
-            }
-        }
-        all.extend(host, object, metric, points);
+        let (metric, quantity) = quantity(series.metric);
+        all.extend(host, object, metric, instants.points(series.first, &series.values, quantity));
     }
     for flow in &results.flows {
         for (time, rtt) in &flow.rtts {

@@ -77,7 +77,8 @@ impl Histogram {
         }
         let rank = (u128::from(self.count) * u128::from(per_mille.min(1000))).div_ceil(1000).max(1) as u64;
         let mut seen = 0;
-        for (bucket, &n) in self.counts.iter().enumerate() {
+        // Nothing is below the least.
+        for (bucket, &n) in self.counts.iter().enumerate().skip(bucket(self.min)) {
             seen += u64::from(n);
             if seen >= rank {
                 let (low, width) = bounds(bucket);

@@ -404,7 +404,8 @@ impl<'a> Found<'a> {
             chars.get(from..from + t.len as usize).is_some_and(|c| c.iter().collect::<String>() == t.text)
         };
         if of.is_empty() {
-            let before = written.token(of.start.checked_sub(1).ok_or(None)?).filter(|t| is_there(t)).ok_or(None)?;
+            let before =
+                written.token(of.start.checked_sub(1).ok_or(None)?).filter(|t| is_there(t)).ok_or(None)?;
             return Ok(Edit::Replace(before.line, before.column + before.len, 0, format!(" {by}")));
         }
         if of.len() == 1 && !by.is_empty() {

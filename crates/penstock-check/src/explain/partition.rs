@@ -180,7 +180,8 @@ pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partitio
 pub(super) fn arriving(facts: &Facts, dev: &str, names: Names) -> Partition {
     let device = facts.having(dev).shaped().filter(|d| d.name == dev).last();
     let Some(device) = device.filter(|d| d.filters.iter().any(|f| hook(f.parent) == INGRESS)) else {
-        let entries = vec![Entry { cube: Cube::all(), to: To::None("taken in"), by: None, through: Vec::new() }];
+        let entries =
+            vec![Entry { cube: Cube::all(), to: To::None("taken in"), by: None, through: Vec::new() }];
         return Partition { entries, names, parts: Vec::new(), never: Vec::new(), cut: false };
     };
     let mut space = Space::new(device, facts.kernel);

@@ -399,11 +399,13 @@ impl<'a> Found<'a> {
     ) -> Result<Edit, Option<(String, u32)>> {
         let is_there = |t: &Token| {
             let chars: Vec<char> = self.facts.source.line(t.line).chars().collect();
-            let (from, to) = (t.column as usize - 1, (t.column + t.len) as usize - 1);
-            chars.get(from..to).is_some_and(|c| c.iter().collect::<String>() == t.text)
+            // What stands nowhere in the text has no column.
+            let Some(from) = (t.column as usize).checked_sub(1) else { return false };
+            chars.get(from..from + t.len as usize).is_some_and(|c| c.iter().collect::<String>() == t.text)
         };
         if of.is_empty() {
-            let before = written.token(of.start - 1).filter(|t| is_there(t)).ok_or(None)?;
+            let before =
+                written.token(of.start.checked_sub(1).ok_or(None)?).filter(|t| is_there(t)).ok_or(None)?;
             return Ok(Edit::Replace(before.line, before.column + before.len, 0, format!(" {by}")));
         }
         if of.len() == 1 && !by.is_empty() {

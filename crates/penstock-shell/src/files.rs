@@ -215,12 +215,14 @@ fn missing() -> bashkit::Error {
     Error::new(ErrorKind::NotFound, "No such file or directory").into()
 }
 
-/// A network tool at a place of a script's own (`/opt/iproute2/tc/tc`): the text of one that calls it by its name.
-fn tool(path: &Path) -> Option<String> {
-    const OTHERS: &[&str] = &["/proc", "/sys", "/etc", "/usr/local", "/tmp", "/var", "/run", "/dev"];
+/// A network tool at a place of a script's own (`/opt/iproute2/tc/tc`): the mark by which the interpreter calls it at once, so that the command stands
+/// where the script has it. One built by hand is in `/usr/local` only where nobody knows what the machine has.
+fn tool(path: &Path, known: bool) -> Option<String> {
+    const OTHERS: &[&str] = &["/proc", "/sys", "/etc", "/tmp", "/var", "/run", "/dev"];
     let name = path.file_name()?.to_str()?;
-    let tool = Program::is_of_scripts(name) && !OTHERS.iter().any(|o| path.starts_with(o));
-    tool.then(|| format!("#!/bin/sh\n{name} \"$@\"\n"))
+    let other = OTHERS.iter().any(|o| path.starts_with(o)) || known && path.starts_with("/usr/local");
+    let tool = Program::is_of_scripts(name) && !other;
+    tool.then(|| format!("#!/bin/sh\n# bashkit builtin: {name}\nexec {name} \"$@\"\n"))
 }
 
 /// Refuses to change what is the kernel's.
@@ -306,7 +308,7 @@ impl FileSystem for MachineFs {
             Some(text) => Ok(self.cat(text).await.ok_or_else(missing)?.stdout.into_bytes()),
             None => match self.own.read_file(&path).await {
                 Err(e) => {
-                    let text = tool(&path).or_else(|| {
+                    let text = tool(&path, self.unknown.is_none()).or_else(|| {
                         let unknown = self.unknown.as_ref().filter(|_| crate::unknown::may_hold(&path))?;
                         let sourced = self.is_run.swap(false, Ordering::Relaxed);
                         Some(if sourced {
@@ -415,7 +417,7 @@ impl FileSystem for MachineFs {
             }
             return self.list(text).await.map(|_| folder()).ok_or_else(missing);
         }
-        let found = match (self.own.stat(&path).await, tool(&path)) {
+        let found = match (self.own.stat(&path).await, tool(&path, self.unknown.is_none())) {
             (Err(_), Some(text)) => file(text.len(), 0o755),
             (found, _) => found?,
         };
@@ -444,7 +446,7 @@ impl FileSystem for MachineFs {
         let path = clean(path);
         match of_machine(&path) {
             Some(_) => Ok(self.stat(&path).await.is_ok()),
-            None => Ok(self.own.exists(&path).await? || tool(&path).is_some()),
+            None => Ok(self.own.exists(&path).await? || tool(&path, self.unknown.is_none()).is_some()),
         }
     }
     async fn rename(&self, from: &Path, to: &Path) -> Result<()> {

@@ -68,7 +68,7 @@ pub fn partition(facts: &Facts, dev: &str) -> Result<Partition, String> {
     let mut all = entries(facts, dev, Names::default())?;
     let mut index = Index::default();
     let mut parts = Vec::new();
-    let mut live = BTreeSet::new();
+    let mut live = BTreeSet::<usize>::new();
     let mut patience = Patience::new(all.entries.len());
     for (at, entry) in all.entries.iter().enumerate() {
         let meeting = index.meeting(&entry.cube);
@@ -82,7 +82,7 @@ pub fn partition(facts: &Facts, dev: &str) -> Result<Partition, String> {
             Left::Unknown => (Reached::Unknown, None),
         };
         if reached != Reached::Never {
-            live.extend(entry.by);
+            live.extend(entry.by.iter().chain(&entry.through));
         }
         index.push(&entry.cube);
         let (line, class) = (entry.by.map_or(0, |s| facts.known_line(&facts.steps[s])), place(&entry.to));
@@ -156,7 +156,7 @@ pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partitio
         let ways: Vec<_> = ways.into_iter().map(|w| (w.cube, w.fate)).collect();
         let all = expand(&ways, &Vec::new(), MAX_PARTS, &mut |fate| {
             if let Some(step) = fate.dropped {
-                return vec![(Cube::all(), (To::None("dropped"), Some(step)))];
+                return vec![(Cube::all(), (To::None("dropped"), Some(step), Vec::new()))];
             }
             let mut list = space.root(&fate.state);
             if let Some(source) = fate.state.translated {
@@ -180,7 +180,8 @@ pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partitio
 pub(super) fn arriving(facts: &Facts, dev: &str, names: Names) -> Partition {
     let device = facts.having(dev).shaped().filter(|d| d.name == dev).last();
     let Some(device) = device.filter(|d| d.filters.iter().any(|f| hook(f.parent) == INGRESS)) else {
-        let entries = vec![Entry { cube: Cube::all(), to: To::None("taken in"), by: None }];
+        let entries =
+            vec![Entry { cube: Cube::all(), to: To::None("taken in"), by: None, through: Vec::new() }];
         return Partition { entries, names, parts: Vec::new(), never: Vec::new(), cut: false };
     };
     let mut space = Space::new(device, facts.kernel);

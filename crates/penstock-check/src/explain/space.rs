@@ -50,20 +50,25 @@ pub struct Entry {
     pub to: To,
     /// The command of the filter that decides.
     pub by: Option<usize>,
+    /// The commands of the filters further out that led here, where one qdisc stands in another's class.
+    pub through: Vec<usize>,
 }
+
+/// Where packets go, the filter that says so, and those further out.
+pub type Course = (To, Option<usize>, Vec<usize>);
 
 impl Entry {
     /// All packets go to one place.
     fn all(to: To, by: Option<usize>) -> Vec<Entry> {
-        vec![Entry { cube: Cube::all(), to, by }]
+        vec![Entry { cube: Cube::all(), to, by, through: Vec::new() }]
     }
     /// As a list of places.
-    pub fn list(all: Vec<Entry>) -> List<(To, Option<usize>)> {
-        all.into_iter().map(|e| (e.cube, (e.to, e.by))).collect()
+    pub fn list(all: Vec<Entry>) -> List<Course> {
+        all.into_iter().map(|e| (e.cube, (e.to, e.by, e.through))).collect()
     }
     /// From a list of places.
-    pub fn of(list: List<(To, Option<usize>)>) -> Vec<Entry> {
-        list.into_iter().map(|(cube, (to, by))| Entry { cube, to, by }).collect()
+    pub fn of(list: List<Course>) -> Vec<Entry> {
+        list.into_iter().map(|(cube, (to, by, through))| Entry { cube, to, by, through }).collect()
     }
 }
 
@@ -180,7 +185,7 @@ impl<'a> Space<'a> {
         let tin = |n: usize| To::Tin(which.name(n));
         let mut out = Vec::new();
         let mut add = |cube: Option<Cube>, n: usize| {
-            out.extend(cube.map(|cube| Entry { cube, to: tin(n), by: None }));
+            out.extend(cube.map(|cube| Entry { cube, to: tin(n), by: None, through: Vec::new() }));
         };
         let (mask, shift) = which.mark_bits();
         for n in (0..which.count()).filter(|_| mask != 0) {
@@ -246,7 +251,11 @@ impl<'a> Space<'a> {
     fn leaf(&mut self, id: Handle, by: Option<usize>, state: &State, depth: u32) -> Vec<Entry> {
         let inner = self.device.leaf(id).filter(|q| depth < 6 && q.traits().sorting.is_followed());
         match inner {
-            Some(inner) => self.qdisc(inner, state, depth + 1),
+            Some(inner) => {
+                let mut entries = self.qdisc(inner, state, depth + 1);
+                entries.iter_mut().for_each(|e| e.through.extend(by));
+                entries
+            }
             None => Entry::all(To::Class(id), by),
         }
     }

@@ -315,7 +315,9 @@ fn ends_early(facts: &Facts, found: &mut Found) {
         };
         // Called from further down it is ended all the same.
         let before = step.line < facts.source.errexit_from && step.calls.is_empty();
-        if del && !before && !facts.source.is_tested(step.line) {
+        // A call that is asked how it ended is not ended by what fails in it.
+        let tested = std::iter::once(&step.line).chain(&step.calls).any(|l| facts.source.is_tested(*l));
+        if del && !before && !tested {
             let logical = facts.source.logical(step.line);
             let end = facts.source.end_of(step.line);
             let text = facts.source.line(end);

@@ -1,0 +1,11 @@
+#!/bin/sh
+# What an outer filter takes before another is not the other's, whatever stands in the class.
+# expect: PS182 8
+tc qdisc del dev eth0 root 2>/dev/null
+tc qdisc add dev eth0 root handle 1: prio bands 4 priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 198.51.100.0/25 flowid 1:1
+tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dst 198.51.100.128/25 flowid 1:2
+tc filter add dev eth0 parent 1: protocol ip prio 3 u32 match ip dst 198.51.100.0/24 flowid 1:2
+tc qdisc add dev eth0 parent 1:2 handle 20: prio bands 3 priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2
+tc filter add dev eth0 parent 20: protocol ip prio 1 u32 match ip protocol 17 0xff flowid 20:1
+tc filter add dev eth0 parent 20: protocol ip prio 2 u32 match ip dst 198.51.100.0/24 flowid 20:2

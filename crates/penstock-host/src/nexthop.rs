@@ -135,8 +135,7 @@ impl Host {
             if size == 1 {
                 self.nexthops.all.remove(&group);
                 gone.insert(group);
-            } else if let Some(Kind::Group(members)) =
-                self.nexthops.all.get_mut(&group).map(|n| &mut n.kind)
+            } else if let Some(Kind::Group(members)) = self.nexthops.all.get_mut(&group).map(|n| &mut n.kind)
             {
                 members.retain(|m| m.0 != id);
                 changed.insert(group);
@@ -191,7 +190,10 @@ impl Host {
         let ours = |r: &Route6| r.by.is_some_and(|by| ids.contains(&by.id));
         let mut firsts: Vec<Route6> = Vec::new();
         for r in self.six.fib.routes().filter(|r| ours(r)) {
-            if !firsts.iter().any(|f| f.is_mate(r) && (f.table, f.dst, f.metric) == (r.table, r.dst, r.metric)) {
+            if !firsts
+                .iter()
+                .any(|f| f.is_mate(r) && (f.table, f.dst, f.metric) == (r.table, r.dst, r.metric))
+            {
                 firsts.push(r.clone());
             }
         }

@@ -43,7 +43,8 @@ fn play(case: &Value) -> Result<(usize, bool), String> {
     let steps = case["steps"].as_array().ok_or("no steps")?;
     for (n, step) in steps.iter().enumerate() {
         let line = step["run"].as_str().ok_or("no command")?;
-        let done = host.command(&words(line), &mut penstock_host::NoFiles, Time::from_ns(n as i64 * 2_000_000_000));
+        let done =
+            host.command(&words(line), &mut penstock_host::NoFiles, Time::from_ns(n as i64 * 2_000_000_000));
         if done.stderr.contains(NOT_HERE) {
             return Ok((n, false));
         }
@@ -88,6 +89,43 @@ fn nexthops_are_those_of_linux() {
         }
     }
     println!("{cases} cases, {whole} to their end, {steps} steps alike, {} not", wrong.len());
-    assert!(wrong.is_empty(), "{} of {cases}\n{}", wrong.len(), wrong[..wrong.len().min(8)].join("\n\n"));
+    assert!(wrong.is_empty(), "{} of {cases}\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n\n"));
     assert!(wanted.is_some() || cases >= 100 && whole >= 60 && steps > 3000, "{cases} {whole} {steps}");
+}
+
+/// Packets share the members of a group by their weights, and go by what is left of it.
+#[test]
+fn packets_share_a_group() {
+    let mut host = Host::new("r", Kernel::V6_12, 1);
+    for name in ["lan0", "lan1"] {
+        host.add_device(name);
+    }
+    for command in [
+        "ip link set lan0 up",
+        "ip link set lan1 up",
+        "ip addr add 10.0.0.1/24 dev lan0",
+        "ip addr add 10.0.1.1/24 dev lan1",
+        "ip nexthop add id 1 via 10.0.0.2 dev lan0",
+        "ip nexthop add id 2 via 10.0.1.2 dev lan1",
+        "ip nexthop add id 3 group 1,3/2",
+        "ip route add 192.0.0.0/16 nhid 3",
+    ] {
+        assert_eq!(host.exec(command, Time::ZERO).status, 0, "{command}");
+    }
+    let share = |host: &mut Host| {
+        let way =
+            |n: u32| host.exec(&format!("ip route get 192.0.{}.{}", n / 250, n % 250), Time::ZERO).stdout;
+        (0..1000).filter(|&n| way(n).contains("via 10.0.0.2 dev lan0")).count()
+    };
+    assert!((700..800).contains(&share(&mut host)), "{}", share(&mut host));
+    assert_eq!(host.exec("ip nexthop replace id 3 group 1/2,255", Time::ZERO).status, 0);
+    assert!((1..15).contains(&share(&mut host)), "{}", share(&mut host));
+    assert_eq!(host.exec("ip link set lan1 down", Time::ZERO).status, 0);
+    assert_eq!(
+        host.exec("ip route show 192.0.0.0/16", Time::ZERO).stdout,
+        "192.0.0.0/16 nhid 3 via 10.0.0.2 dev lan0 \n"
+    );
+    assert_eq!(share(&mut host), 1000);
+    assert_eq!(host.exec("ip nexthop del id 1", Time::ZERO).status, 0);
+    assert_eq!(host.exec("ip route get 192.0.0.1", Time::ZERO).status, 2);
 }

@@ -33,9 +33,9 @@ pub use route::{NextHopSpec, RouteFilter, RouteQuestion, RouteSpec, RouteVerb};
 pub use rt_names::{METRICS, TYPES, control_of, protocol_name, scope_name, table_name};
 pub use rule::{RuleSpec, RuleVerb};
 pub use show::{
-    AddressView, Details, FdbView, LinkRef, LinkView, NeighView, NetnsRef, NextHopView, NexthopView, PortView,
-    RouteView, RuleView, VlanView, fdbs, links, neighbours, netns, netns_ids, nexthops, ports, routes, rules, tunnels, vlans,
-    vrfs,
+    AddressView, Details, FdbView, LinkRef, LinkView, NeighView, NetnsRef, NextHopView, NexthopView,
+    PortView, RouteView, RuleView, VlanView, fdbs, links, neighbours, netns, netns_ids, nexthops, ports,
+    routes, rules, tunnels, vlans, vrfs,
 };
 pub use tcpmetrics::{TcpMetricsRequest, TcpMetricsVerb, tcp_metrics};
 pub use tunnel::{TunnelRequest, TunnelSet, TunnelVerb, TunnelView, TunnelWords};

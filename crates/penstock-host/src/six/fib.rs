@@ -585,6 +585,10 @@ impl Fib6 {
         let alive = |_: u32, _: Ipv6Addr| false;
         self.find_in(LOCAL, &key, &alive).or_else(|| self.find_in(MAIN, &key, &alive))
     }
+    /// The route of this table to `dst`.
+    pub(crate) fn find_of(&self, table: u32, dst: Ipv6Addr) -> Option<&Route6> {
+        self.find_in(table, &Key6::to(dst), &|_, _| false)
+    }
     /// The route of a packet, by the rules; `None` where one refuses.
     pub(crate) fn search_route(&self, key: &Key6) -> Option<&Route6> {
         let alive = |_: u32, _: Ipv6Addr| false;
@@ -654,7 +658,8 @@ impl Fib6 {
         if !chosen.is_mate(chosen) || key.iif == 1 && key.oif == chosen.dev {
             return Some(chosen);
         }
-        let ways = || self.to(table, dst).filter(move |r| r.metric == metric && r.is_mate(chosen) && !r.expired);
+        let ways =
+            || self.to(table, dst).filter(move |r| r.metric == metric && r.is_mate(chosen) && !r.expired);
         if ways().nth(1).is_none() {
             return Some(chosen);
         }

@@ -4,10 +4,10 @@
 //! `nh_dump_filtered`; iproute2 6.1.0 `ip/ipnexthop.c` `ipnh_flush`.
 
 use super::{Done, Ran, errno, says};
-use crate::{Host, Output};
 use crate::link::ENETDOWN;
 use crate::nexthop::{Kind, Nexthop, Single};
 use crate::route::{Key, LOCAL, MAIN, RouteKind};
+use crate::{Host, Output};
 use penstock_lang::ip::{self, Failure, Family, Form, NexthopFilter, NexthopSpec, NexthopVerb, NexthopView};
 use penstock_model::KernelError;
 use std::net::IpAddr;
@@ -235,6 +235,10 @@ impl Host {
                 return Err(self.invalid("Scope mismatch with nexthop"));
             }
         }
+        self.check_gateways(ways)
+    }
+    /// What no route of IPv4 here can lead to.
+    pub(super) fn check_gateways(&self, ways: &[(u32, &Single, u16)]) -> Result<(), Failure> {
         if ways.iter().any(|(_, way, _)| way.via.is_some_and(|via| via.is_ipv6())) {
             return Err(Failure {
                 help: "give the route a nexthop whose gateway is of IPv4".to_owned(),

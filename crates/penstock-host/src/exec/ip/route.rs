@@ -10,8 +10,8 @@ use crate::route::{BOOT, ByNexthop, Key, LOCAL, MAIN, NextHop, Route, RouteKind}
 use crate::six::{Key6, Route6, is_link_local, network};
 use crate::{Host, Prefix};
 use penstock_lang::ip::{
-    self, Failure, Family, Form, METRICS, Net, NextHopView, NexthopView, RouteFilter, RouteSpec, RouteVerb, RouteView,
-    control_of,
+    self, Failure, Family, Form, METRICS, Net, NextHopView, NexthopView, RouteFilter, RouteSpec, RouteVerb,
+    RouteView, control_of,
 };
 use penstock_model::{Kernel, KernelError, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -166,8 +166,9 @@ impl Host {
         if let Some(by) = route.by {
             let Some(kind) = self.nexthops.get(by.id).map(|n| &n.kind) else { return Ok(()) };
             let ways = self.nexthops.ways_of(by.id, kind);
-            if !refusing {
-                self.check_ways(&ways, route.scope, matches!(kind, Kind::Group(_)))?;
+            match refusing {
+                true => self.check_gateways(&ways)?,
+                false => self.check_ways(&ways, route.scope, matches!(kind, Kind::Group(_)))?,
             }
             lead(route, &ways);
         } else if refusing {
@@ -345,6 +346,10 @@ impl Host {
         let there = !self.six.fib.rivals(first).is_empty();
         match (verb, there) {
             (RouteVerb::Add, true) => return Err(errno(KernelError::EEXIST)),
+            //= linux v6.12 net/ipv6/ip6_fib.c fib6_add_1
+            (RouteVerb::Change, false) if self.six.fib.to(table, &dst).next().is_none() => {
+                return Err(self.no(KernelError::ENOENT, "Can not replace route - no match found"));
+            }
             (RouteVerb::Change, false) => return Err(errno(KernelError::ENOENT)),
             (RouteVerb::Change | RouteVerb::Replace, true) => self.give_way6(first),
             _ => {}
@@ -379,11 +384,11 @@ impl Host {
             // Of what goes by a nexthop neither gateway nor device are asked for.
             let shape = match r.by {
                 Some(by) => asked.is_none_or(|id| id == by.id),
-                None => asked.is_none() && via.is_none_or(|v| r.via == Some(v)) && dev.is_none_or(|d| r.dev == d),
+                None => {
+                    asked.is_none() && via.is_none_or(|v| r.via == Some(v)) && dev.is_none_or(|d| r.dev == d)
+                }
             };
-            shape
-                && spec.metric.is_none_or(|m| r.metric == m)
-                && spec.protocol.is_none_or(|p| r.proto == p)
+            shape && spec.metric.is_none_or(|m| r.metric == m) && spec.protocol.is_none_or(|p| r.proto == p)
         };
         let Some(found) = self.six.fib.to(table, &dst).find(|r| meant(r)).cloned() else {
             //= linux v6.12 net/ipv6/route.c __ip6_del_rt: at the root of a table stands an entry that leads nowhere
@@ -400,7 +405,12 @@ impl Host {
         Ok(String::new())
     }
     /// `fib6_nh_init`, `ip6_route_check_nh`: the gateway must be a neighbour. Answers its device.
-    pub(super) fn check_way6(&self, via: Option<Ipv6Addr>, dev: Option<u32>, onlink: bool) -> Result<u32, Failure> {
+    pub(super) fn check_way6(
+        &self,
+        via: Option<Ipv6Addr>,
+        dev: Option<u32>,
+        onlink: bool,
+    ) -> Result<u32, Failure> {
         let dev = match (dev, via) {
             (None, None) => return Err(errno(KernelError::ENODEV)),
             (Some(dev), None) => dev,
@@ -415,7 +425,18 @@ impl Host {
                     None if is_link_local(via) || onlink => {
                         return Err(self.no(KernelError::EINVAL, "Device required for gateway"));
                     }
-                    Some(dev) if is_link_local(via) || onlink => dev,
+                    Some(dev) if is_link_local(via) => dev,
+                    Some(dev) if onlink => {
+                        //= linux v6.12 net/ipv6/route.c ip6_route_check_nh_onlink
+                        let table = self.fib.l3mdevs().of(dev).table;
+                        let found = self.six.fib.find_of(if table == 0 { MAIN } else { table }, via);
+                        let elsewhere = |r: &Route6| r.dst.len > 0 && (r.kind != 1 || r.dev != dev);
+                        if found.is_some_and(|r| !matches!(r.kind, 6..=9) && elsewhere(r)) {
+                            let why = "Nexthop has invalid gateway or device mismatch";
+                            return Err(self.no(KernelError::EINVAL, why));
+                        }
+                        dev
+                    }
                     dev => {
                         let key = Key6 { oif: dev.unwrap_or(0), strict: dev.is_some(), ..Key6::to(via) };
                         match self.six.fib.search_route(&key).filter(|r| r.via.is_none() && r.kind == 1) {
@@ -497,9 +518,11 @@ impl Host {
         let left = |end: i64| end - self.tick(now);
         //= linux v6.12 net/core/rtnetlink.c rtnl_put_cacheinfo: hundredths of a second in an int
         let seconds = |ticks: i64| (ticks * 100 / hz).clamp(-i64::from(i32::MAX), i32::MAX.into()) / 100;
-        let nexthops = match ways {
-            [_] => Vec::new(),
-            _ => ways
+        // A group is shown as one, whatever it has.
+        let many = ways.len() > 1 || r.by.is_some_and(|by| by.id != by.member);
+        let nexthops = match many {
+            false => Vec::new(),
+            true => ways
                 .iter()
                 .map(|r| NextHopView {
                     via: r.via.map(IpAddr::V6),
@@ -516,14 +539,14 @@ impl Host {
             tos: 0,
             nhid: r.by.map_or(0, |by| by.id),
             nh_info: self.nexthop_info(r.by),
-            via: r.via.filter(|_| ways.len() == 1).map(IpAddr::V6),
-            dev: self.dev_name(r.dev).filter(|_| ways.len() == 1),
+            via: r.via.filter(|_| !many).map(IpAddr::V6),
+            dev: self.dev_name(r.dev).filter(|_| !many),
             table: r.table,
             protocol: r.proto,
             scope: 0,
             src: r.src.map(IpAddr::V6),
             metric: Some(r.metric),
-            flags: if ways.len() == 1 { self.way_flags(r.dev, r.onlink) } else { Vec::new() },
+            flags: if many { Vec::new() } else { self.way_flags(r.dev, r.onlink) },
             expires: r.expires.map(left).filter(|&ticks| ticks != 0).map(seconds),
             metrics: r.metrics.clone(),
             realms: 0,

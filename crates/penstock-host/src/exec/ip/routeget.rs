@@ -6,7 +6,7 @@ use super::route::{EACCES, EHOSTUNREACH, ENETUNREACH, four, six};
 use super::{Done, errno, says};
 use crate::Host;
 use crate::route::{Key, LOCAL, Ports, RouteKind};
-use crate::six::{Key6, Kind6};
+use crate::six::{Key6, Kind6, Route6};
 use penstock_lang::ip::{self, Form, Net, RouteFilter, RouteQuestion, RouteView};
 use penstock_model::{Kernel, KernelError, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -47,8 +47,7 @@ impl Host {
             let view = self.route6_view(&ways, now);
             return Ok(ip::routes(&[view], &RouteFilter::default(), form, self.kernel));
         }
-        let mut view = self.route6_view(&[r], now);
-        (view.nhid, view.nh_info) = (0, None);
+        let mut view = self.route6_view(&[&Route6 { by: None, ..r.clone() }], now);
         view.dst = Net { addr: q.dst, len: 128 };
         view.from = Some(IpAddr::V6(src));
         //= linux v6.12 net/ipv6/route.c rt6_fill_node: what a lookup finds does not expire

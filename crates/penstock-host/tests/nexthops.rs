@@ -113,7 +113,7 @@ fn packets_share_a_group() {
         assert_eq!(host.exec(command, Time::ZERO).status, 0, "{command}");
     }
     let share = |host: &mut Host| {
-        let way =
+        let mut way =
             |n: u32| host.exec(&format!("ip route get 192.0.{}.{}", n / 250, n % 250), Time::ZERO).stdout;
         (0..1000).filter(|&n| way(n).contains("via 10.0.0.2 dev lan0")).count()
     };

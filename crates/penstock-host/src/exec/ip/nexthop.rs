@@ -79,7 +79,7 @@ impl Host {
     /// `rtm_to_nh_config`: what a command asks for, where that can be.
     fn wanted_nexthop(&self, spec: &NexthopSpec, dev: Option<u32>) -> Result<Wanted, Failure> {
         let known = matches!(spec.family, Family::Inet | Family::Inet6);
-        if !known && !(spec.family == Family::Any && spec.group.is_some()) {
+        if !(known || spec.family == Family::Any && spec.group.is_some()) {
             return Err(self.invalid("Invalid address family"));
         }
         if let Some(members) = &spec.group {

@@ -170,13 +170,15 @@ impl Host {
     }
     /// `fib_sync_down_dev`: a device is gone; a route over several ways goes with the last of them.
     pub(crate) fn remove_routes_of(&mut self, ifindex: u32) {
-        self.fib.remove(|r| r.uses(ifindex));
+        // A nexthop takes its routes with it.
+        self.nexthops_follow();
+        self.fib.remove(|r| r.uses(ifindex) && r.by.is_none());
     }
 
     /// Drops the routes the kernel made for a device's addresses and makes them anew, after an address has gone.
     /// Static routes through networks that are no longer there go too (`fib_sync_down_addr` and a lost gateway).
     fn rebuild_address_routes(&mut self, ifindex: u32) {
-        self.fib.remove(|r| r.dev == ifindex && r.proto == route::KERNEL);
+        self.fib.remove(|r| r.dev == ifindex && r.proto == route::KERNEL && r.by.is_none());
         let addresses = self.devices[ifindex].addresses.clone();
         let own: Vec<Ipv4Addr> = addresses.iter().map(|a| a.prefix.addr).collect();
         for address in &addresses {
@@ -187,7 +189,7 @@ impl Host {
         });
         if own.is_empty() {
             // The last address: the device leaves IP altogether (inetdev_destroy, fib_disable_ip).
-            self.fib.remove(|r| r.uses(ifindex));
+            self.fib.remove(|r| r.uses(ifindex) && r.by.is_none());
         }
     }
 

@@ -19,6 +19,9 @@ impl Host {
         ] {
             let _ = write!(out, "# {line}\n{}", self.exec(line, now).stdout);
         }
+        if !self.nexthops.is_empty() {
+            let _ = write!(out, "# ip nexthop\n{}", self.exec("ip nexthop", now).stdout);
+        }
         out.push_str(&self.netfilter.dump());
         let _ = write!(out, "# nft list ruleset\n{}", self.netfilter.nft_ruleset(now));
         let devices: Vec<(String, Vec<String>)> = self

@@ -55,7 +55,7 @@ impl Output {
         let diagnostics = vec![Diagnostic::error(message).help(help)];
         Output { stdout: String::new(), stderr, status, diagnostics }
     }
-    /// What Linux carries out and this machine does not, where the command was refused for that: `ip nexthop`. Its refusal is one of ours.
+    /// What Linux carries out and this machine does not, where the command was refused for that: `ip xfrm`. Its refusal is one of ours.
     pub fn unsimulated(&self) -> Option<&str> {
         let first = self.stderr.lines().next().filter(|_| self.status != 0)?;
         first.strip_suffix(": not simulated")
@@ -94,6 +94,7 @@ impl Host {
     fn run_line(&mut self, line: &Line, files: &mut dyn Files, now: Time) -> Output {
         let mut out = self.run_program(line, files, now);
         self.macvlans_changed(now);
+        self.all_nexthops_follow();
         self.tell_ports();
         out.diagnostics = out.diagnostics.into_iter().map(|d| line.place("", d)).collect();
         out

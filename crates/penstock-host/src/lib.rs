@@ -38,6 +38,7 @@ mod macvlan;
 pub mod neigh;
 pub mod netfilter;
 mod netns;
+mod nexthop;
 mod nud;
 mod path;
 mod paths;
@@ -289,6 +290,7 @@ pub struct Host {
     pub(crate) conditioners: Vec<Conditioned>,
     pub(crate) timers: timer::Timers,
     pub(crate) fib: Fib,
+    pub(crate) nexthops: nexthop::Nexthops,
     /// The actions of all its filters.
     pub(crate) acts: Actions,
     pub(crate) sysctl: Settings,
@@ -396,6 +398,7 @@ impl Host {
             six: six::Six::default(),
             default_qdisc: &penstock_sched::sch::pfifo_fast::SPEC,
             fib: Fib::default(),
+            nexthops: nexthop::Nexthops::default(),
             neigh: NeighTable::new(kernel, Rng::named(seed, &format!("host:{name}/neigh"))),
             frags: fragment::Reassembly::default(),
             tunnels: tunnel::Tunnels::default(),

@@ -9,6 +9,7 @@ mod turns;
 pub use fib::Fib;
 pub(crate) use l3mdev::{L3mdev, L3mdevs};
 
+pub use crate::nexthop::ByNexthop;
 use crate::six::Key6;
 use penstock_lang::ip::{Net, RuleSpec};
 use penstock_packet::{L3, L4, Skb};
@@ -168,6 +169,8 @@ pub struct Route {
     pub realms: u32,
     /// The ways, where there are several.
     pub nexthops: Vec<NextHop>,
+    /// The nexthop it goes by (`nhid`), which says the ways.
+    pub by: Option<ByNexthop>,
 }
 
 impl Route {
@@ -188,6 +191,7 @@ impl Route {
             metrics: Vec::new(),
             realms: 0,
             nexthops: Vec::new(),
+            by: None,
         }
     }
     /// Whether it leads over this device.

@@ -82,7 +82,7 @@ impl Host {
     /// addresses come into the other table (`cycle_netdev`).
     pub(crate) fn vrf_port_changed(&mut self, ifindex: u32, now: Time) {
         self.vrfs_changed();
-        self.fib.remove(|r| r.uses(ifindex));
+        self.fib.remove(|r| r.uses(ifindex) && r.by.is_none());
         if self.devices.get(ifindex).is_some_and(|d| d.up) {
             // What is up can go down and up again.
             let _ = self.set_link_up(ifindex, false, now);

@@ -1,8 +1,8 @@
 //! `ip`: its command lines to data, its refusals and its listings word for word.
 //!
-//! Follows: iproute2 6.1.0 `ip/ip.c`, `ipaddress.c`, `iplink.c`, `iproute.c`, `iprule.c`, `ipneigh.c`, `ipnetns.c`, `iptunnel.c`, `ipvrf.c`; 2.6.35 for the
+//! Follows: iproute2 6.1.0 `ip/ip.c`, `ipaddress.c`, `iplink.c`, `iproute.c`, `iprule.c`, `ipneigh.c`, `ipnetns.c`, `ipnexthop.c`, `iptunnel.c`, `ipvrf.c`; 2.6.35 for the
 //! old profile's listings.
-//! Differs: the objects address, link, route, rule, neigh, netns, tcp_metrics, tunnel, tuntap, vrf; the others are refused by name;
+//! Differs: the objects address, link, route, rule, neigh, netns, nexthop, tcp_metrics, tunnel, tuntap, vrf; the others are refused by name;
 //! no colours; the texts of usage are our own, except for their first lines.
 
 mod addr;
@@ -10,6 +10,7 @@ mod bridge;
 mod iptoken;
 mod link;
 mod neigh;
+mod nexthop;
 mod route;
 mod rt_names;
 mod rule;
@@ -27,13 +28,14 @@ pub use bridge::{Bridge, FdbChange, FdbFilter, VlanChange, bridge};
 pub use iptoken::{TokenSet, tokens};
 pub use link::{LinkData, LinkRequest, LinkVerb};
 pub use neigh::{NeighFilter, NeighSpec, NeighVerb, NetnsCommand, STATES};
+pub use nexthop::{NexthopFilter, NexthopSpec, NexthopVerb};
 pub use route::{NextHopSpec, RouteFilter, RouteQuestion, RouteSpec, RouteVerb};
 pub use rt_names::{METRICS, TYPES, control_of, protocol_name, scope_name, table_name};
 pub use rule::{RuleSpec, RuleVerb};
 pub use show::{
-    AddressView, Details, FdbView, LinkRef, LinkView, NeighView, NetnsRef, NextHopView, PortView, RouteView,
-    RuleView, VlanView, fdbs, links, neighbours, netns, netns_ids, ports, routes, rules, tunnels, vlans,
-    vrfs,
+    AddressView, Details, FdbView, LinkRef, LinkView, NeighView, NetnsRef, NextHopView, NexthopView,
+    PortView, RouteView, RuleView, VlanView, fdbs, links, neighbours, netns, netns_ids, nexthops, ports,
+    routes, rules, tunnels, vlans, vrfs,
 };
 pub use tcpmetrics::{TcpMetricsRequest, TcpMetricsVerb, tcp_metrics};
 pub use tunnel::{TunnelRequest, TunnelSet, TunnelVerb, TunnelView, TunnelWords};
@@ -183,6 +185,14 @@ pub enum Command {
     RouteGet(Box<RouteQuestion>, Form),
     /// `ip route flush`.
     RouteFlush(RouteFilter),
+    /// `ip nexthop add|replace|del`.
+    Nexthop(NexthopVerb, Box<NexthopSpec>),
+    /// `ip nexthop show`.
+    NexthopShow(Box<NexthopFilter>, Form),
+    /// `ip nexthop get id ID`.
+    NexthopGet(u32, Form),
+    /// `ip nexthop flush`.
+    NexthopFlush(Box<NexthopFilter>),
     /// `ip rule`.
     Rule(RuleVerb, Box<RuleSpec>, Form),
     /// `ip neigh show`.
@@ -377,6 +387,8 @@ pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
         w.tcp_metrics(form)
     } else if is("vrf") && kernel != Kernel::V2_6_35 {
         w.vrf(form)
+    } else if is("nexthop") && kernel != Kernel::V2_6_35 {
+        w.nexthop(form)
     } else if is("help") {
         w.usage(usage::IP)
     } else {
@@ -384,13 +396,13 @@ pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
         if let Some((name, instead)) = ELSEWHERE.iter().find(|e| is(e.0)) {
             return w.fail(exit, format!("ip {name}: not simulated"), instead);
         }
-        let help = "address, link, neigh, netns, route, rule, token, tunnel, tuntap, vrf";
+        let help = "address, link, neigh, netns, nexthop, route, rule, token, tunnel, tuntap, vrf";
         w.fail(exit, format!("Object \"{object}\" is unknown, try \"ip help\"."), help)
     }
 }
 
 /// Objects of iproute2 that are not here, with what to do instead.
-pub const ELSEWHERE: [(&str, &str); 18] = [
+pub const ELSEWHERE: [(&str, &str); 17] = [
     ("addrlabel", "a source address can be said in the route: ip route add … src ADDR"),
     ("maddress", "no host here joins groups: leave it out"),
     ("ntable", "sysctl net.ipv4.neigh shows the tables of neighbours"),
@@ -401,10 +413,6 @@ pub const ELSEWHERE: [(&str, &str); 18] = [
     ("mrule", "no packet here goes to a group: leave it out"),
     ("netconf", "sysctl net.ipv4.conf shows the same"),
     ("sr", "segment routing is not simulated: write routes on each router"),
-    (
-        "nexthop",
-        "write the ways in the route itself: ip route add … via ADDR, or nexthop via ADDR … for several",
-    ),
     ("mptcp", "there is no MPTCP here: leave it out"),
     ("ioam6", "no packet here has extension headers: leave it out"),
     ("stats", "ip -s link shows what is counted"),

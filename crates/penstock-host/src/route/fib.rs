@@ -180,6 +180,17 @@ impl Fib {
         self.invalidate();
         true
     }
+    /// Changes the ways of those routes that `which` names; their places stay.
+    pub(crate) fn alter(&mut self, which: impl Fn(&Route) -> bool, mut change: impl FnMut(&mut Route)) {
+        let mut routes = std::mem::take(&mut self.routes);
+        for route in routes.values_mut().flatten().filter(|r| which(r)) {
+            self.uncounted(route);
+            change(route);
+            self.counted(route);
+        }
+        self.routes = routes;
+        self.invalidate();
+    }
     /// Takes out all routes that `gone` names, which is asked of each in their order; answers how many.
     pub(crate) fn remove(&mut self, mut gone: impl FnMut(&Route) -> bool) -> usize {
         let mut out = Vec::new();

@@ -276,7 +276,7 @@ impl Host {
     }
     /// A device goes down, or IPv6 on it: its addresses go, unless it is to keep them, and its routes.
     pub(crate) fn six_down(&mut self, ifindex: u32) {
-        self.six.fib.remove(|r| r.dev == ifindex);
+        self.six.fib.remove(|r| r.dev == ifindex && r.by.is_none());
         //= linux v6.12 net/ipv6/route.c rt6_disable_ip: its neighbours go with them
         let neighbours: Vec<u32> =
             self.neigh.of_device(ifindex).filter(|&at| self.neigh.at(at).addr.is_ipv6()).collect();

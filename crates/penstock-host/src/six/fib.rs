@@ -5,7 +5,7 @@
 //! Differs: of several equal ways one is chosen by a hash that is not the kernel's; a router that has no neighbour entry is not probed for its
 //! preference (RFC 4191); no routes by source (`ip -6 route add … from`).
 
-use crate::route::{LOCAL, MAIN, Ports, Rule};
+use crate::route::{ByNexthop, LOCAL, MAIN, Ports, Rule};
 use penstock_lang::ip::{Net, RuleSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
@@ -43,6 +43,8 @@ pub struct Route6 {
     pub expires: Option<i64>,
     /// That is over.
     pub(crate) expired: bool,
+    /// The nexthop it goes by (`nhid`), of which this is one way.
+    pub by: Option<ByNexthop>,
 }
 
 /// What a router has told of a route.
@@ -77,15 +79,24 @@ impl Route6 {
             learnt: Learnt::default(),
             expires: None,
             expired: false,
+            by: None,
         }
     }
     /// Whether it is a way of a route of several (`rt6_qualify_for_ecmp`).
     pub(crate) fn is_way(&self) -> bool {
-        self.via.is_some() && !self.learnt.by_ra
+        self.via.is_some() && !self.learnt.by_ra && self.by.is_none()
+    }
+    /// Whether both are ways of one route, where they have the same table, destination and metric.
+    pub(crate) fn is_mate(&self, other: &Route6) -> bool {
+        match (self.by, other.by) {
+            (Some(by), Some(other)) => by.id == other.id,
+            (None, None) => self.is_way() && other.is_way(),
+            _ => false,
+        }
     }
     /// Whether it goes over the same gateway and device (`rt6_duplicate_nexthop`).
     pub(crate) fn same_way(&self, other: &Route6) -> bool {
-        self.dev == other.dev && self.via == other.via
+        self.dev == other.dev && self.via == other.via && self.by == other.by
     }
     /// A metric by its number.
     pub(crate) fn metric_of(&self, number: u8) -> Option<u32> {
@@ -574,6 +585,10 @@ impl Fib6 {
         let alive = |_: u32, _: Ipv6Addr| false;
         self.find_in(LOCAL, &key, &alive).or_else(|| self.find_in(MAIN, &key, &alive))
     }
+    /// The route of this table to `dst`.
+    pub(crate) fn find_of(&self, table: u32, dst: Ipv6Addr) -> Option<&Route6> {
+        self.find_in(table, &Key6::to(dst), &|_, _| false)
+    }
     /// The route of a packet, by the rules; `None` where one refuses.
     pub(crate) fn search_route(&self, key: &Key6) -> Option<&Route6> {
         let alive = |_: u32, _: Ipv6Addr| false;
@@ -640,10 +655,11 @@ impl Fib6 {
             }
         }
         let (chosen, _, metric) = best?;
-        if !chosen.is_way() || key.iif == 1 && key.oif == chosen.dev {
+        if !chosen.is_mate(chosen) || key.iif == 1 && key.oif == chosen.dev {
             return Some(chosen);
         }
-        let ways = || self.to(table, dst).filter(move |r| r.metric == metric && r.is_way() && !r.expired);
+        let ways =
+            || self.to(table, dst).filter(move |r| r.metric == metric && r.is_mate(chosen) && !r.expired);
         if ways().nth(1).is_none() {
             return Some(chosen);
         }

@@ -1,11 +1,12 @@
 //! `ip route`: its words.
 //!
 //! Follows: iproute2 6.1.0 `ip/iproute.c` `iproute_modify`, `iproute_list_flush_or_save`, `iproute_get`, `parse_nexthops`.
-//! Differs: no encapsulation, no next hop objects.
+//! Differs: no encapsulation.
 
 use super::rt_names::{METRICS, number_of_control, protocol_of, realms_of, table_of, type_of};
 use super::words::{Family, Parsed, Words, matches, number};
 use super::{Command, Form, Net};
+use penstock_model::Kernel;
 use std::net::IpAddr;
 
 /// What is done with a route.
@@ -78,6 +79,8 @@ pub struct RouteSpec {
     pub pref: Option<u8>,
     /// `realms [FROM/]TO`: the one shifted by 16, and the other; 0 for none.
     pub realms: u32,
+    /// `nhid`: the id of a nexthop; 0 is none.
+    pub nhid: Option<u32>,
     /// `nexthop`s.
     pub nexthops: Vec<NextHopSpec>,
 }
@@ -306,10 +309,11 @@ impl Words<'_> {
                         }
                     }
                 }
-                _ if is("nhid") => {
+                "nhid" if self.kernel == Kernel::V2_6_35 => {
                     let value = self.value()?;
                     r.others.push(format!("{word} {value}"));
                 }
+                "nhid" => r.nhid = Some(self.number("\"id\" value is invalid\n")?),
                 _ if is("realms") => {
                     let text = self.value()?;
                     match realms_of(&text) {

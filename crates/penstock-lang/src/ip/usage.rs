@@ -2,7 +2,7 @@
 
 pub(super) const IP: &str = "Usage: ip [ OPTIONS ] OBJECT { COMMAND | help }
        ip [ -force ] -batch filename
-where  OBJECT := { address | link | neigh | netns | route | rule | tunnel | vrf }
+where  OBJECT := { address | link | neigh | netns | nexthop | route | rule | tunnel | vrf }
        OPTIONS := { -V[ersion] | -s[tatistics] | -d[etails] | -br[ief] | -o[neline] |
                     -j[son] | -p[retty] | -4 | -6 | -0 | -n[etns] NAME | -b[atch] FILE }
 ";
@@ -29,7 +29,13 @@ pub(super) const ROUTE: &str = "Usage: ip route { list | flush } SELECTOR
 SELECTOR := [ root PREFIX ] [ match PREFIX ] [ exact PREFIX ] [ table TABLE_ID ] [ proto RTPROTO ]
             [ type TYPE ] [ scope SCOPE ] [ dev STRING ] [ via ADDRESS ]
 ROUTE := [ TYPE ] PREFIX [ via ADDRESS ] [ dev STRING ] [ src ADDRESS ] [ metric METRIC ]
-         [ table TABLE_ID ] [ proto RTPROTO ] [ scope SCOPE ] [ onlink ] [ mtu NUMBER ] { nexthop NH }
+         [ table TABLE_ID ] [ proto RTPROTO ] [ scope SCOPE ] [ onlink ] [ mtu NUMBER ] { nexthop NH | nhid ID }
+";
+pub(super) const NEXTHOP: &str = "Usage: ip nexthop { list | flush } [ protocol ID ] SELECTOR
+       ip nexthop { add | replace } id ID NH [ protocol ID ]
+       ip nexthop { get | del } id ID
+SELECTOR := [ id ID ] [ dev DEV ] [ vrf NAME ] [ master DEV ] [ groups ]
+NH := { blackhole | [ via ADDRESS ] [ dev DEV ] [ onlink ] | group ID[,WEIGHT][/ID[,WEIGHT]...] [ type mpath ] }
 ";
 pub(super) const NEIGH: &str = "Usage: ip neigh { add | del | change | replace }
 		{ ADDR [ lladdr LLADDR ] [ nud STATE ] | proxy ADDR } dev DEV

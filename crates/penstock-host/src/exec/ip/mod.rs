@@ -10,6 +10,7 @@ mod iptoken;
 mod link;
 mod neigh;
 mod netns;
+mod nexthop;
 mod route;
 mod routeget;
 mod rule;
@@ -64,6 +65,10 @@ impl Host {
         let command = match ip::parse(&line.words, self.kernel) {
             Ok(Command::Netns(command, form)) => return self.ip_netns(command, form, line, files, now),
             Ok(Command::Batch(file, force)) => return self.ip_batch(&file, force, line, files, now),
+            Ok(Command::NexthopFlush(filter)) => {
+                let refused = |f: Failure| Output::fail(f.stderr, f.exit, &f.help).at_word(line, f.word);
+                return self.nexthop_flush(&filter).unwrap_or_else(refused);
+            }
             Ok(command) => command,
             Err(f) => return Output::fail(f.stderr, f.exit, &f.help).at_word(line, f.word),
         };
@@ -159,6 +164,9 @@ impl Host {
             Command::RouteShow(filter, form) => self.route_show(&filter, form, now),
             Command::RouteGet(question, form) => self.route_get(&question, form, now),
             Command::RouteFlush(filter) => self.route_flush(&filter),
+            Command::Nexthop(verb, spec) => self.nexthop_change(verb, &spec),
+            Command::NexthopShow(filter, form) => self.nexthop_show(&filter, form),
+            Command::NexthopGet(id, form) => self.nexthop_get(id, form),
             Command::Rule(verb, spec, form) => self.ip_rule(verb, *spec, form),
             Command::NeighShow(filter, form) => self.neigh_show(&filter, form, now),
             Command::Neigh(verb, spec) => self.neigh_change(verb, &spec, now),
@@ -173,7 +181,7 @@ impl Host {
             Command::VrfShow(name, form) => self.vrf_show(name.as_deref(), form),
             Command::VrfPids(name) => self.table_of_vrf(&name, "Invalid VRF name").map(|_| String::new()),
             Command::VrfExec(name, _) => self.vrf_exec(&name),
-            Command::Netns(..) | Command::Batch(..) => Ok(String::new()),
+            Command::Netns(..) | Command::Batch(..) | Command::NexthopFlush(_) => Ok(String::new()),
         }
     }
 

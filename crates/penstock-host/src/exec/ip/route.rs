@@ -5,12 +5,13 @@
 
 use super::super::controls;
 use super::{Done, errno};
-use crate::route::{BOOT, Key, LOCAL, MAIN, NextHop, Route, RouteKind};
+use crate::nexthop::{Kind, lead, ways6};
+use crate::route::{BOOT, ByNexthop, Key, LOCAL, MAIN, NextHop, Route, RouteKind};
 use crate::six::{Key6, Route6, is_link_local, network};
 use crate::{Host, Prefix};
 use penstock_lang::ip::{
-    self, Failure, Family, Form, METRICS, Net, NextHopView, RouteFilter, RouteSpec, RouteVerb, RouteView,
-    control_of,
+    self, Failure, Family, Form, METRICS, Net, NextHopView, NexthopView, RouteFilter, RouteSpec, RouteVerb,
+    RouteView, control_of,
 };
 use penstock_model::{Kernel, KernelError, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -59,10 +60,17 @@ impl Host {
         let own = matches!(kind, RouteKind::Local | RouteKind::Broadcast);
         let table = spec.table.filter(|t| *t != 0).unwrap_or(if own { LOCAL } else { MAIN });
         let via = spec.via.map(four);
+        let by = self.nexthop_named(verb, spec, kind.number())?;
         if verb == RouteVerb::Del {
+            let shape = |r: &Route| match (by, r.by) {
+                (Some(by), of) => of.is_some_and(|of| of.id == by.id),
+                (None, Some(_)) => via.is_none() && dev.is_none() && spec.nexthops.is_empty(),
+                (None, None) => true,
+            };
             let gone = self.fib.remove_first(table, dst, |r| {
                 r.tos == spec.tos
-                    && spec.kind.is_none_or(|_| r.kind == kind)
+                    && shape(r)
+                    && spec.kind.is_none_or(|_| r.by.map_or(r.kind.number(), |by| by.kind) == kind.number())
                     && spec.scope.is_none_or(|s| r.scope == s)
                     && spec.src.is_none_or(|s| r.src.map(IpAddr::V4) == Some(s))
                     && spec.protocol.is_none_or(|p| r.proto == p)
@@ -86,12 +94,13 @@ impl Host {
             onlink: spec.onlink,
             metrics: spec.metrics.clone(),
             realms: spec.realms,
+            by,
             ..Route::new(dst)
         };
         route.scope = spec.scope.unwrap_or(match kind {
             RouteKind::Local => 254,
             RouteKind::Broadcast => 253,
-            RouteKind::Unicast if via.is_none() && spec.nexthops.is_empty() => 253,
+            RouteKind::Unicast if via.is_none() && spec.nexthops.is_empty() && spec.nhid.is_none() => 253,
             _ => 0,
         });
         self.check_route(&mut route, dev, spec)?;
@@ -154,7 +163,15 @@ impl Host {
     /// `fib_create_info`: fills in the way, or says what is wrong with it.
     fn check_route(&self, route: &mut Route, dev: Option<u32>, spec: &RouteSpec) -> Result<(), Failure> {
         let refusing = !matches!(route.kind, RouteKind::Unicast | RouteKind::Local | RouteKind::Broadcast);
-        if refusing {
+        if let Some(by) = route.by {
+            let Some(kind) = self.nexthops.get(by.id).map(|n| &n.kind) else { return Ok(()) };
+            let ways = self.nexthops.ways_of(by.id, kind);
+            match refusing {
+                true => self.check_gateways(&ways)?,
+                false => self.check_ways(&ways, route.scope, matches!(kind, Kind::Group(_)))?,
+            }
+            lead(route, &ways);
+        } else if refusing {
             if route.via.is_some() || dev.is_some() || !spec.nexthops.is_empty() {
                 let why = "Gateway, device and multipath can not be specified for this route type";
                 return Err(self.no(KernelError::EINVAL, why));
@@ -191,8 +208,30 @@ impl Host {
         Ok(())
     }
 
+    /// The nexthop that a route is to go by, where it names one: it must be there, and no other way may be named.
+    //= linux v6.12 net/ipv4/fib_frontend.c rtm_to_fib_config, net/ipv6/route.c rtm_to_fib6_config
+    fn nexthop_named(
+        &self,
+        verb: RouteVerb,
+        spec: &RouteSpec,
+        kind: u8,
+    ) -> Result<Option<ByNexthop>, Failure> {
+        let Some(id) = spec.nhid.filter(|&id| id != 0) else { return Ok(None) };
+        if spec.via.is_some() || spec.dev.is_some() || !spec.nexthops.is_empty() {
+            let why = "Nexthop specification and nexthop id are mutually exclusive";
+            return Err(self.no(KernelError::EINVAL, why));
+        }
+        let Some(nexthop) = self.nexthops.get(id) else {
+            return Err(self.no(KernelError::EINVAL, "Nexthop id does not exist"));
+        };
+        if spec.family == Family::Inet6 && verb != RouteVerb::Del {
+            self.check_ways6(&self.nexthops.ways_of(id, &nexthop.kind))?;
+        }
+        Ok(Some(ByNexthop { id, member: 0, kind }))
+    }
+
     /// `fib_check_nh`: the next hop must be a neighbour. Answers its device.
-    fn check_way(
+    pub(super) fn check_way(
         &self,
         table: u32,
         via: Option<Ipv4Addr>,
@@ -258,6 +297,7 @@ impl Host {
         let via = spec.via.and_then(six);
         let table = spec.table.filter(|t| *t != 0).unwrap_or(MAIN);
         let kind = spec.kind.unwrap_or(1);
+        let by = self.nexthop_named(verb, spec, kind)?;
         if verb == RouteVerb::Del {
             return self.route6_delete(spec, table, dst, via, dev);
         }
@@ -270,7 +310,7 @@ impl Host {
             _ => None,
         };
         let mut ways = Vec::new();
-        if spec.nexthops.is_empty() {
+        if spec.nexthops.is_empty() && by.is_none() {
             ways.push((via, dev, spec.onlink, 1));
         }
         for hop in &spec.nexthops {
@@ -283,33 +323,40 @@ impl Host {
         let mut routes = Vec::new();
         let hz = i64::from(self.hz);
         let expires = spec.expires.filter(|&s| s != u32::MAX).map(|s| self.tick(now) + i64::from(s) * hz);
+        let like = |dev: u32| Route6 {
+            table,
+            kind,
+            src,
+            metric: spec.metric.filter(|m| *m > 0).unwrap_or(1024),
+            proto: spec.protocol.unwrap_or(BOOT),
+            metrics: spec.metrics.clone(),
+            expires,
+            //= linux v6.12 net/ipv6/route.c rtm_to_fib6_config
+            pref: spec.pref.filter(|p| matches!(p, 1 | 3)).unwrap_or(0),
+            ..Route6::new(dst, dev)
+        };
         for (via, dev, onlink, weight) in ways {
             let dev = if refusing { 1 } else { self.check_way6(via, dev, onlink)? };
-            routes.push(Route6 {
-                table,
-                kind,
-                via: via.filter(|_| !refusing),
-                src,
-                metric: spec.metric.filter(|m| *m > 0).unwrap_or(1024),
-                proto: spec.protocol.unwrap_or(BOOT),
-                metrics: spec.metrics.clone(),
-                onlink,
-                weight,
-                expires,
-                //= linux v6.12 net/ipv6/route.c rtm_to_fib6_config
-                pref: spec.pref.filter(|p| matches!(p, 1 | 3)).unwrap_or(0),
-                ..Route6::new(dst, dev)
-            });
+            routes.push(Route6 { via: via.filter(|_| !refusing), onlink, weight, ..like(dev) });
+        }
+        if let Some((by, kind)) = by.and_then(|by| Some((by, self.nexthops.get(by.id).map(|n| &n.kind)?))) {
+            routes.extend(ways6(&like(0), by, &self.nexthops.ways_of(by.id, kind)));
         }
         let Some(first) = routes.first() else { return Ok(String::new()) };
         let there = !self.six.fib.rivals(first).is_empty();
         match (verb, there) {
             (RouteVerb::Add, true) => return Err(errno(KernelError::EEXIST)),
+            //= linux v6.12 net/ipv6/ip6_fib.c fib6_add_1
+            (RouteVerb::Change, false) if self.six.fib.to(table, &dst).next().is_none() => {
+                return Err(self.no(KernelError::ENOENT, "Can not replace route - no match found"));
+            }
             (RouteVerb::Change, false) => return Err(errno(KernelError::ENOENT)),
             (RouteVerb::Change | RouteVerb::Replace, true) => self.give_way6(first),
             _ => {}
         }
-        let new = routes.into_iter().all(|route| self.six.fib.insert(route));
+        // All its ways are there where one is.
+        let twin = by.is_some() && self.six.fib.rivals(first).iter().any(|r| r.is_mate(first));
+        let new = !twin && routes.into_iter().all(|route| self.six.fib.insert(route));
         // Of one that is there the time has changed.
         self.watch_routes6(now);
         if new { Ok(String::new()) } else { Err(errno(KernelError::EEXIST)) }
@@ -321,7 +368,8 @@ impl Host {
         let like = all.iter().find(|r| r.is_way() == new.is_way());
         let Some(gone) = like.or(all.first()).cloned() else { return };
         let ways = like.is_some() && gone.is_way();
-        self.six.fib.remove_like(&gone, |r| ways && r.is_way() || r.same_way(&gone));
+        let mate = |r: &Route6| r.by.is_some() && r.is_mate(&gone);
+        self.six.fib.remove_like(&gone, |r| ways && r.is_way() || mate(r) || r.same_way(&gone));
     }
     fn route6_delete(
         &mut self,
@@ -332,10 +380,15 @@ impl Host {
         dev: Option<u32>,
     ) -> Done {
         let meant = |r: &Route6| {
-            via.is_none_or(|v| r.via == Some(v))
-                && dev.is_none_or(|d| r.dev == d)
-                && spec.metric.is_none_or(|m| r.metric == m)
-                && spec.protocol.is_none_or(|p| r.proto == p)
+            let asked = spec.nhid.filter(|&id| id != 0);
+            // Of what goes by a nexthop neither gateway nor device are asked for.
+            let shape = match r.by {
+                Some(by) => asked.is_none_or(|id| id == by.id),
+                None => {
+                    asked.is_none() && via.is_none_or(|v| r.via == Some(v)) && dev.is_none_or(|d| r.dev == d)
+                }
+            };
+            shape && spec.metric.is_none_or(|m| r.metric == m) && spec.protocol.is_none_or(|p| r.proto == p)
         };
         let Some(found) = self.six.fib.to(table, &dst).find(|r| meant(r)).cloned() else {
             //= linux v6.12 net/ipv6/route.c __ip6_del_rt: at the root of a table stands an entry that leads nowhere
@@ -347,11 +400,17 @@ impl Host {
         };
         // Without a gateway or a device all ways of the route are meant (`RTA_MULTIPATH` without `via`).
         let all = via.is_none() && dev.is_none() && found.is_way();
-        self.six.fib.remove_like(&found, |r| all && r.is_way() || r.same_way(&found));
+        let mate = |r: &Route6| r.by.is_some() && r.is_mate(&found);
+        self.six.fib.remove_like(&found, |r| all && r.is_way() || mate(r) || r.same_way(&found));
         Ok(String::new())
     }
     /// `fib6_nh_init`, `ip6_route_check_nh`: the gateway must be a neighbour. Answers its device.
-    fn check_way6(&self, via: Option<Ipv6Addr>, dev: Option<u32>, onlink: bool) -> Result<u32, Failure> {
+    pub(super) fn check_way6(
+        &self,
+        via: Option<Ipv6Addr>,
+        dev: Option<u32>,
+        onlink: bool,
+    ) -> Result<u32, Failure> {
         let dev = match (dev, via) {
             (None, None) => return Err(errno(KernelError::ENODEV)),
             (Some(dev), None) => dev,
@@ -366,7 +425,18 @@ impl Host {
                     None if is_link_local(via) || onlink => {
                         return Err(self.no(KernelError::EINVAL, "Device required for gateway"));
                     }
-                    Some(dev) if is_link_local(via) || onlink => dev,
+                    Some(dev) if is_link_local(via) => dev,
+                    Some(dev) if onlink => {
+                        //= linux v6.12 net/ipv6/route.c ip6_route_check_nh_onlink
+                        let table = self.fib.l3mdevs().of(dev).table;
+                        let found = self.six.fib.find_of(if table == 0 { MAIN } else { table }, via);
+                        let elsewhere = |r: &Route6| r.dst.len > 0 && (r.kind != 1 || r.dev != dev);
+                        if found.is_some_and(|r| !matches!(r.kind, 6..=9) && elsewhere(r)) {
+                            let why = "Nexthop has invalid gateway or device mismatch";
+                            return Err(self.no(KernelError::EINVAL, why));
+                        }
+                        dev
+                    }
                     dev => {
                         let key = Key6 { oif: dev.unwrap_or(0), strict: dev.is_some(), ..Key6::to(via) };
                         match self.six.fib.search_route(&key).filter(|r| r.via.is_none() && r.kind == 1) {
@@ -402,14 +472,22 @@ impl Host {
         }
         flags
     }
+    fn nexthop_info(&self, by: Option<ByNexthop>) -> Option<NexthopView> {
+        let id = by?.id;
+        self.nexthops.get(id).map(|n| self.nexthop_view(id, n))
+    }
     pub(super) fn route_view(&self, r: &Route) -> RouteView {
+        // A nexthop that drops all stands on `lo`.
+        let dropped = r.by.is_some() && r.dev == 0 && r.nexthops.is_empty();
         RouteView {
             kind: r.kind.number(),
             dst: Net { addr: IpAddr::V4(r.dst.addr), len: r.dst.len },
             from: None,
             tos: r.tos,
+            nhid: r.by.map_or(0, |by| by.id),
+            nh_info: self.nexthop_info(r.by),
             via: r.via.map(IpAddr::V4),
-            dev: self.dev_name(r.dev),
+            dev: self.dev_name(if dropped { 1 } else { r.dev }),
             table: r.table,
             protocol: r.proto,
             scope: r.scope,
@@ -440,9 +518,11 @@ impl Host {
         let left = |end: i64| end - self.tick(now);
         //= linux v6.12 net/core/rtnetlink.c rtnl_put_cacheinfo: hundredths of a second in an int
         let seconds = |ticks: i64| (ticks * 100 / hz).clamp(-i64::from(i32::MAX), i32::MAX.into()) / 100;
-        let nexthops = match ways {
-            [_] => Vec::new(),
-            _ => ways
+        // A group is shown as one, whatever it has.
+        let many = ways.len() > 1 || r.by.is_some_and(|by| by.id != by.member);
+        let nexthops = match many {
+            false => Vec::new(),
+            true => ways
                 .iter()
                 .map(|r| NextHopView {
                     via: r.via.map(IpAddr::V6),
@@ -457,14 +537,16 @@ impl Host {
             dst: r.dst,
             from: None,
             tos: 0,
-            via: r.via.filter(|_| ways.len() == 1).map(IpAddr::V6),
-            dev: self.dev_name(r.dev).filter(|_| ways.len() == 1),
+            nhid: r.by.map_or(0, |by| by.id),
+            nh_info: self.nexthop_info(r.by),
+            via: r.via.filter(|_| !many).map(IpAddr::V6),
+            dev: self.dev_name(r.dev).filter(|_| !many),
             table: r.table,
             protocol: r.proto,
             scope: 0,
             src: r.src.map(IpAddr::V6),
             metric: Some(r.metric),
-            flags: if ways.len() == 1 { self.way_flags(r.dev, r.onlink) } else { Vec::new() },
+            flags: if many { Vec::new() } else { self.way_flags(r.dev, r.onlink) },
             expires: r.expires.map(left).filter(|&ticks| ticks != 0).map(seconds),
             metrics: r.metrics.clone(),
             realms: 0,
@@ -539,7 +621,7 @@ impl Host {
             let wanted: Vec<&Route6> =
                 self.six.fib.routes().filter(|r| self.route6_wanted(r, f, dev)).collect();
             let of_one = |a: &&Route6, b: &&Route6| {
-                (a.table, a.dst, a.metric) == (b.table, b.dst, b.metric) && a.is_way() && b.is_way()
+                (a.table, a.dst, a.metric) == (b.table, b.dst, b.metric) && a.is_mate(b)
             };
             views.extend(wanted.chunk_by(of_one).map(|ways| self.route6_view(ways, now)));
         }

@@ -6,7 +6,7 @@ use super::route::{EACCES, EHOSTUNREACH, ENETUNREACH, four, six};
 use super::{Done, errno, says};
 use crate::Host;
 use crate::route::{Key, LOCAL, Ports, RouteKind};
-use crate::six::{Key6, Kind6};
+use crate::six::{Key6, Kind6, Route6};
 use penstock_lang::ip::{self, Form, Net, RouteFilter, RouteQuestion, RouteView};
 use penstock_model::{Kernel, KernelError, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -41,7 +41,13 @@ impl Host {
             Some(_) => {}
         }
         let Some(r) = self.six.fib.search_route(&key) else { return Err(errno(ENETUNREACH)) };
-        let mut view = self.route6_view(&[r], now);
+        if q.fib_match {
+            let rivals = self.six.fib.rivals(r);
+            let ways: Vec<_> = rivals.iter().filter(|w| *w == r || w.is_mate(r)).collect();
+            let view = self.route6_view(&ways, now);
+            return Ok(ip::routes(&[view], &RouteFilter::default(), form, self.kernel));
+        }
+        let mut view = self.route6_view(&[&Route6 { by: None, ..r.clone() }], now);
         view.dst = Net { addr: q.dst, len: 128 };
         view.from = Some(IpAddr::V6(src));
         //= linux v6.12 net/ipv6/route.c rt6_fill_node: what a lookup finds does not expire
@@ -123,6 +129,8 @@ impl Host {
             dst: Net { addr: IpAddr::V4(dst), len: 32 },
             from: from.map(IpAddr::V4),
             tos: q.tos,
+            nhid: 0,
+            nh_info: None,
             via: (hop.next != dst || turned.is_some()).then_some(IpAddr::V4(hop.next)),
             dev: self.dev_name(self.out_device(&hop)),
             table: if old || hop.table == LOCAL { 0 } else { hop.table },

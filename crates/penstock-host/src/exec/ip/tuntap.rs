@@ -123,7 +123,9 @@ mod tests {
     fn what_iproute2_has_and_this_machine_has_not_is_said_to_be_so() {
         let mut host = Host::new("h", Kernel::V6_12, 1);
         for (command, what) in [
-            ("ip nexthop add id 1 blackhole", "ip nexthop"),
+            ("ip nexthop bucket", "ip nexthop bucket"),
+            ("ip nexthop add id 1 fdb via 10.0.0.1", "ip nexthop … fdb"),
+            ("ip nexthop add id 1 group 2 type resilient buckets 8", "ip nexthop … type resilient"),
             ("ip xfrm state", "ip xfrm"),
             ("ip link xstats type bridge", "ip link xstats"),
             ("ip link add g type geneve id 1", "ip link add … type geneve"),

@@ -84,7 +84,7 @@ pub(super) const MORE: &[Key] = &[
     ("net.ipv4.ipfrag_low_thresh", "3145728", Not(AS_FIRST)),
     ("net.ipv4.ipfrag_max_dist", "64", Not(AS_FIRST)),
     ("net.ipv4.ipfrag_secret_interval", "0", Not(AS_FIRST)),
-    ("net.ipv4.nexthop_compat_mode", "1", Moot(LOG)),
+    ("net.ipv4.nexthop_compat_mode", "1", Not(AS_FIRST)),
     ("net.ipv4.ping_group_range", "1\t0", Moot(SOCKETS)),
     ("net.ipv4.route.error_burst", "500", Not(AS_FIRST)),
     ("net.ipv4.route.error_cost", "100", Not(AS_FIRST)),

@@ -57,8 +57,6 @@ fn what_nothing_follows_from_is_told() {
 #[test]
 fn words_of_routes_and_features_are_told() {
     let route = |words: &str| said(&[&format!("ip route change 10.0.2.0/24 dev eth1 {words}")]);
-    let nexthop = route("nhid 4");
-    assert!(nexthop.len() == 1 && nexthop[0].contains("ip route … "), "{nexthop:?}");
     assert!(
         route("mtu 1400 rtt 10ms rttvar 20ms initcwnd 20 quickack 1 hoplimit 5 features ecn congctl dctcp fastopen_no_cookie 1")
             .is_empty()

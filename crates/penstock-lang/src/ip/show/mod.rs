@@ -1,12 +1,13 @@
 //! What `ip … show` prints: text of both profiles, and JSON.
 //!
 //! Follows: iproute2 6.1.0 `ip/ipaddress.c` `print_linkinfo`, `print_addrinfo`, `ip/iproute.c` `print_route`, `ip/iprule.c`
-//! `print_rule`, `ip/ipneigh.c` `print_neigh`, `ip/ipnetns.c`; 2.6.35 for the old profile.
+//! `print_rule`, `ip/ipneigh.c` `print_neigh`, `ip/ipnetns.c`, `ip/ipnexthop.c`; 2.6.35 for the old profile.
 
 mod addr;
 mod bridge;
 mod link;
 mod neigh;
+mod nexthop;
 mod route;
 mod tunnel;
 mod vrf;
@@ -15,6 +16,7 @@ pub use addr::AddressView;
 pub use bridge::{FdbView, PortView, VlanView, fdbs, ports, vlans};
 pub use link::{Details, LinkRef, LinkView, NetnsRef, links};
 pub use neigh::{NeighView, neighbours, netns, netns_ids};
+pub use nexthop::{NexthopView, nexthops};
 pub use route::{NextHopView, RouteView, RuleView, routes, rules};
 pub use tunnel::tunnels;
 pub use vrf::vrfs;

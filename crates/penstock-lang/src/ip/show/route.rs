@@ -1,5 +1,6 @@
 //! Routes and rules as they are printed.
 
+use super::nexthop::{NexthopView, entry};
 use crate::ip::{Form, METRICS, Net, RouteFilter, TYPES, control_of, protocol_name, scope_name, table_name};
 use crate::show::Out;
 use penstock_model::Kernel;
@@ -29,6 +30,10 @@ pub struct RouteView {
     pub from: Option<IpAddr>,
     /// `tos`.
     pub tos: u8,
+    /// The nexthop it goes by, by id; 0 for none.
+    pub nhid: u32,
+    /// That nexthop, where details are asked for.
+    pub nh_info: Option<NexthopView>,
     /// `via`.
     pub via: Option<IpAddr>,
     /// `dev`.
@@ -93,6 +98,9 @@ fn route(out: &mut Out, r: &RouteView, f: &RouteFilter, form: Form) {
         let tos = format!("{:#04x}", r.tos);
         out.string("tos", &tos, format_args!("tos {tos} "));
     }
+    if r.nhid != 0 {
+        out.num("nhid", r.nhid, format_args!("nhid {} ", r.nhid));
+    }
     if let Some(via) = r.via.filter(|_| f.via.is_none_or(|v| v.len != host)) {
         out.string("gateway", &via.to_string(), format_args!("via {via} "));
     }
@@ -153,6 +161,10 @@ fn route(out: &mut Out, r: &RouteView, f: &RouteFilter, form: Form) {
     metrics(out, &r.metrics);
     if let Some(pref) = r.pref {
         out.string("pref", pref, format_args!("pref {pref}"));
+    }
+    if let Some(info) = r.nh_info.as_ref().filter(|_| form.details) {
+        out.text_only(format_args!("\n\tnh_info "));
+        entry(out, Some("nh_info"), info, form);
     }
     if !r.nexthops.is_empty() {
         nexthops(out, &r.nexthops);

@@ -58,7 +58,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS237",
         "lo is shaped",
-        "Over lo a machine talks to itself; nothing from outside and nothing for outside passes it.",
+        "Over lo a machine talks to itself; nothing from outside and nothing for outside passes it. With `netem` in its tree a network \
+         of one machine is meant, and nothing is said.",
         on_lo,
     ),
     Rule::warning(

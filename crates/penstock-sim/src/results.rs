@@ -366,6 +366,13 @@ pub struct Series {
     pub values: Vec<i64>,
 }
 
+impl Series {
+    /// The flow it is of; `None` for what was measured on a machine.
+    pub fn flow(&self) -> Option<FlowId> {
+        self.host.is_none().then_some(FlowId(self.key as u32))
+    }
+}
+
 /// The quantities that are sampled.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Metric {

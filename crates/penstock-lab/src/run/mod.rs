@@ -13,6 +13,7 @@ mod foresee;
 mod groups;
 mod judge;
 pub mod memory;
+mod names;
 mod outcome;
 #[cfg(not(target_family = "wasm"))]
 mod real;

@@ -21,14 +21,16 @@ use std::collections::BTreeMap;
 
 /// Everything that is recorded of a run.
 pub(super) fn collect(experiment: &Experiment, seed: u64, mut built: Built, mut results: Results) -> Outcome {
-    let set = std::mem::take(&mut results.series);
+    let owners = owners(&built, &results);
+    let mut set = std::mem::take(&mut results.series);
+    super::names::tell_apart(experiment, &owners, &mut results.flows, &mut set);
     let series = series(experiment, &built, &results, set);
     let (apps, outputs) = apps(experiment, &built, &results);
     let tc = tc_outputs(experiment, &mut built);
     let measured = Measured {
         rig: rig(experiment, &built, &results),
         apps,
-        flows: flows(experiment, &built, &results),
+        flows: flows(experiment, &built, &results, &owners),
         groups: super::groups::groups(experiment, &built, &results, &series),
         together: super::groups::together(experiment, &built, &results),
         devices: devices(experiment, &built, &results),
@@ -237,7 +239,26 @@ pub(super) fn code_point(tos: u8) -> Option<String> {
     (dscp != 0).then(|| dscp::name(dscp).map_or_else(|| dscp.to_string(), str::to_owned))
 }
 
-fn flows(experiment: &Experiment, built: &Built, results: &Results) -> Vec<record::Flow> {
+/// The first program that has each flow, by its place in the experiment.
+fn owners(built: &Built, results: &Results) -> Vec<Option<usize>> {
+    let mut owners: Vec<Option<usize>> = vec![None; results.flows.len()];
+    for (i, id) in built.apps.iter().enumerate().rev() {
+        let app = &results.apps[id.0 as usize];
+        for flow in app.flows.iter().chain(&app.control) {
+            if let Some(owner) = owners.get_mut(flow.0 as usize) {
+                *owner = Some(i);
+            }
+        }
+    }
+    owners
+}
+
+fn flows(
+    experiment: &Experiment,
+    built: &Built,
+    results: &Results,
+    owners: &[Option<usize>],
+) -> Vec<record::Flow> {
     let mut tos = vec![0; results.flows.len()];
     for (flow, ids) in experiment.flows.iter().zip(&built.flows) {
         ids.iter().for_each(|id| tos[id.0 as usize] = flow.tos);
@@ -248,16 +269,6 @@ fn flows(experiment: &Experiment, built: &Built, results: &Results) -> Vec<recor
         ids.iter().for_each(|id| alone[id.0 as usize] = false);
     }
     let host = |id: penstock_sim::HostId| built.world.host_name(id).to_owned();
-    // The first program that has a flow.
-    let mut owners: Vec<Option<usize>> = vec![None; results.flows.len()];
-    for (i, id) in built.apps.iter().enumerate().rev() {
-        let app = &results.apps[id.0 as usize];
-        for flow in app.flows.iter().chain(&app.control) {
-            if let Some(owner) = owners.get_mut(flow.0 as usize) {
-                *owner = Some(i);
-            }
-        }
-    }
     results
         .flows
         .iter()

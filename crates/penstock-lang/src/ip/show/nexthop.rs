@@ -10,7 +10,7 @@ use std::net::IpAddr;
 pub struct NexthopView {
     /// Its id, from 1.
     pub id: u32,
-    /// Members by id and weight; none where it is no group.
+    /// Members by id and weight; empty where it is not a group.
     pub group: Vec<(u32, u16)>,
     /// `via`.
     pub via: Option<IpAddr>,

@@ -55,6 +55,12 @@ pub struct SendArgs {
     /// File with a line for each packet: gap and size
     #[arg(long, conflicts_with_all = ["rate", "gap", "size"])]
     trace: Option<PathBuf>,
+    /// Web pages: one connection after another, each with so many bytes, written as --size is; --think is between them
+    #[arg(long, value_parser = draw::parse_pages, value_name = "SIZE", conflicts_with_all = ["rate", "gap", "trace", "bytes", "udp"])]
+    pages: Option<Sizes>,
+    /// From the end of a page to the next, written as --gap is [default: 0ns]
+    #[arg(long, value_parser = draw::parse_gap, value_name = "GAP", requires = "pages")]
+    think: Option<Dist>,
     /// Length of the flow
     #[arg(long = "for", value_parser = span, value_name = "TIME")]
     long: Option<Span>,
@@ -67,6 +73,12 @@ pub struct SendArgs {
     /// Send buffer, bytes
     #[arg(long)]
     sndbuf: Option<usize>,
+    /// Ask for ECN, or do not [default: as net.ipv4.tcp_ecn says] (needs root)
+    #[arg(long, value_name = "BOOL", conflicts_with = "udp")]
+    ecn: Option<bool>,
+    /// Offer selective acknowledgements, or do not [default: as net.ipv4.tcp_sack says] (needs root)
+    #[arg(long, value_name = "BOOL", conflicts_with = "udp")]
+    sack: Option<bool>,
     /// ToS byte
     #[arg(long, default_value_t = 0)]
     tos: u8,
@@ -76,6 +88,15 @@ pub struct SendArgs {
     /// Datagrams come back from penstock echo: measure round trips
     #[arg(long, requires = "udp")]
     echo: bool,
+    /// Greatest error of the sender's clock, parts per 1,000,000
+    #[arg(long, default_value_t = 0, hide = true, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    drift: u32,
+    /// By how much each packet departs early or late at most
+    #[arg(long, value_parser = span, hide = true)]
+    jitter: Option<Span>,
+    /// Keep each datagram's time
+    #[arg(long, hide = true)]
+    each: bool,
     /// Seed of random sizes and gaps
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -91,6 +112,12 @@ pub struct SendArgs {
     /// Stop so long after the epoch
     #[arg(long, value_parser = span, hide = true)]
     until: Option<Span>,
+    /// Count from so long after the epoch
+    #[arg(long, value_parser = span, hide = true)]
+    warmup: Option<Span>,
+    /// Take no answer later than so long after the epoch
+    #[arg(long, value_parser = span, hide = true)]
+    end: Option<Span>,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -104,6 +131,10 @@ impl SendArgs {
             return draw::trace(&text)
                 .map(Load::Replay)
                 .map_err(|e| anyhow::anyhow!("{}: {e}", path.display()));
+        }
+        if let Some(size) = &self.pages {
+            let think = self.think.clone().unwrap_or(Dist::Constant(Span::ZERO));
+            return Ok(Load::Pages { size: size.clone(), think });
         }
         Ok(match (self.bytes, self.rate, &self.gap) {
             (Some(bytes), ..) => Load::Bytes(bytes.bytes()),
@@ -137,13 +168,24 @@ pub fn send(args: &SendArgs) -> Result<ExitCode> {
         cc: args.cc.clone(),
         mss: args.mss,
         sndbuf: args.sndbuf,
+        ecn: args.ecn,
+        sack: args.sack,
         echo: args.echo,
+        warmup: args.warmup.unwrap_or(Span::ZERO),
+        end: args.end,
+        drift_ppm: args.drift,
+        jitter: args.jitter.unwrap_or(Span::ZERO),
+        each: args.each,
     };
     if options.until.is_none() && !matches!(options.load, Load::Bytes(_) | Load::Replay(_)) {
         bail!("this flow has no end: write --for 10s");
     }
     let goal = Goal { host: args.host.clone(), port: args.port, udp: args.udp };
     let report = traffic::send(&goal, &options).map_err(anyhow::Error::msg)?;
+    // A run of an experiment goes on without that connection, and reads of it in the report.
+    if let Some(why) = report.failed.as_ref().filter(|_| args.end.is_none()) {
+        bail!("{why}");
+    }
     let text = if args.json { format!("{}\n", serde_json::to_string(&report)?) } else { sent(&report) };
     crate::print(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -164,7 +206,10 @@ fn sent(r: &SendReport) -> String {
     if let Some(again) = r.retransmitted_packets {
         text.push_str(&format!("retransmits {again}\n"));
     }
-    text + &distribution("late", "µs", r.late_us) + &distribution("round trip", "ms", r.rtt_ms)
+    let mut pages = r.transfers_ms.clone();
+    text + &distribution("page", "ms", Distribution::of(&mut pages))
+        + &distribution("late", "µs", r.late_us)
+        + &distribution("round trip", "ms", r.rtt_ms)
 }
 
 /// What `penstock recv` takes.
@@ -194,6 +239,18 @@ pub struct RecvArgs {
     /// Stop so long after the epoch
     #[arg(long, value_parser = span, hide = true)]
     until: Option<Span>,
+    /// Count from so long after the epoch
+    #[arg(long, value_parser = span, hide = true)]
+    warmup: Option<Span>,
+    /// Keep the port so long after time is up
+    #[arg(long, value_parser = span, hide = true)]
+    hold: Option<Span>,
+    /// Send every datagram back
+    #[arg(long, requires = "udp", hide = true)]
+    echo: bool,
+    /// Measure each sender by itself
+    #[arg(long, hide = true)]
+    each: bool,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -210,6 +267,10 @@ pub fn recv(args: &RecvArgs) -> Result<ExitCode> {
         rcvbuf: args.rcvbuf,
         mss: args.mss,
         once: false,
+        warmup: args.warmup.unwrap_or(Span::ZERO),
+        hold: args.hold.unwrap_or(Span::ZERO),
+        echo: args.echo,
+        each: args.each,
     };
     if options.udp && options.until.is_none() {
         bail!("datagrams have no end: write --for 10s");

@@ -2,7 +2,7 @@
 
 use penstock_model::traffic::{Load, TcpWishes};
 use penstock_model::{Rate, Span};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Everything a run on the kernel needs to know.
 #[derive(Clone, Debug, Default)]
@@ -11,6 +11,8 @@ pub struct Plan {
     pub seed: u64,
     /// Length of the run.
     pub duration: Span,
+    /// How long what flows send, receive and lose is not counted yet.
+    pub warmup: Span,
     /// Distance of the samples of counters.
     pub sample: Span,
     /// Whether the devices keep GSO, TSO, GRO and checksum offload. Default false: a packet is a packet.
@@ -57,9 +59,16 @@ pub struct Host {
 impl Host {
     /// The address it is spoken to at: its first, of `lo` only where there is no other.
     pub fn address(&self) -> Option<Ipv4Addr> {
+        self.in_order().find_map(|d| d.addresses.first()).map(|a| a.0)
+    }
+    /// The same of IPv6.
+    pub fn address6(&self) -> Option<Ipv6Addr> {
+        self.in_order().find_map(|d| d.addresses6.first()).map(|a| a.0)
+    }
+    /// Its devices, `lo` behind the others.
+    fn in_order(&self) -> impl Iterator<Item = &Device> {
         let own = |lo: bool| move |d: &&Device| (d.name == "lo") == lo;
-        let mut all = self.devices.iter().filter(own(false)).chain(self.devices.iter().filter(own(true)));
-        all.find_map(|d| d.addresses.first()).map(|a| a.0)
+        self.devices.iter().filter(own(false)).chain(self.devices.iter().filter(own(true)))
     }
     /// The place of a device among those of the machine, from 0; `lo` is not counted. Interface indices follow this order.
     pub fn place_of(&self, dev: &str) -> Option<usize> {
@@ -144,7 +153,7 @@ pub struct Flow {
     /// Index of the receiving machine.
     pub to: usize,
     /// Address it sends to.
-    pub addr: Ipv4Addr,
+    pub addr: IpAddr,
     /// TCP with these wishes, or datagrams.
     pub tcp: Option<TcpWishes>,
     /// What it sends.
@@ -159,6 +168,14 @@ pub struct Flow {
     pub mark: u32,
     /// Port; 0: any.
     pub port: u16,
+    /// The flow whose receiver takes this one too; `None`: it has its own.
+    pub receiver: Option<usize>,
+    /// Greatest error of its sender's clock, parts per 1,000,000.
+    pub drift_ppm: u32,
+    /// By how much each packet departs early or late at most.
+    pub jitter: Span,
+    /// Whether each datagram's times are kept.
+    pub trace: bool,
     /// Name of its stream of chance.
     pub name: String,
 }

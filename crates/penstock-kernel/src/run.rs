@@ -15,7 +15,9 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::{TimeSpec, TimeValLike};
 use nix::sys::timerfd::{ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockId, clock_getres, clock_gettime};
+use penstock_model::Span;
 use penstock_model::traffic::Load;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -92,7 +94,7 @@ pub struct Outcome {
     pub apps: Vec<AppRun>,
     /// Flows in the order of the plan.
     pub flows: Vec<FlowRun>,
-    /// Devices in the order of the plan.
+    /// Devices in the order of the plan; behind a machine's own those that its setup made, where they have a queue.
     pub devices: Vec<DeviceEnd>,
     /// Counters over time: machine, object, metric, seconds, value. Rates are those since the sample before.
     pub series: Vec<(usize, String, &'static str, f64, f64)>,
@@ -101,7 +103,7 @@ pub struct Outcome {
     /// What was lost and why, as far as the kernel tells: index of the machine, and the loss.
     pub drops: Vec<(usize, Lost)>,
     /// Why the kernel dropped packets, in its words, on the whole machine; empty where tracefs is not mounted.
-    pub reasons: std::collections::BTreeMap<String, u64>,
+    pub reasons: BTreeMap<String, u64>,
     /// Commands that failed where that is allowed.
     pub failures: Vec<SetupFailure>,
     /// Whether each machine forwards at the end.
@@ -151,8 +153,8 @@ fn asked(fd: &mut SignalFd) -> bool {
 pub fn run(plan: &Plan, progress: &mut dyn FnMut(f64)) -> Result<Outcome, Trouble> {
     let machine = |e: String| Trouble::Machine(vec![e]);
     needs::check(plan).map_err(Trouble::Machine)?;
-    if plan.flows.len() > FLOWS {
-        let many = plan.flows.len();
+    let many = plan.flows.iter().filter(|f| f.receiver.is_none()).count();
+    if many > FLOWS {
         return Err(machine(format!(
             "{many} flows: on a kernel each is two processes, and at most {FLOWS} flows are possible; the simulator takes any number"
         )));
@@ -191,6 +193,8 @@ struct Runner<'a> {
     /// Senders to start, and both ends' files.
     senders: Vec<(i64, Option<Child>)>,
     receivers: Vec<Child>,
+    /// What was lost until the warm-up's end; `None` before that.
+    lost: Option<Vec<(usize, Lost)>>,
     askers: Vec<Asker>,
     series: Vec<(usize, String, &'static str, f64, f64)>,
     last: Vec<(f64, Counters)>,
@@ -217,6 +221,7 @@ impl<'a> Runner<'a> {
             apps,
             senders,
             receivers: Vec::new(),
+            lost: (plan.warmup == Span::ZERO).then(Vec::new),
             askers,
             series: Vec::new(),
             last: Vec::new(),
@@ -228,7 +233,7 @@ impl<'a> Runner<'a> {
         // the run begins with the tick behind the setups: what these left in the background has the same clock as the run.
         let ahead = if plan.exact || plan.flows.is_empty() { 0 } else { 100_000_000 };
         runner.epoch_ns = if plan.exact { tick_after(start + ahead) } else { start + ahead };
-        for n in 0..plan.flows.len() {
+        for n in (0..plan.flows.len()).filter(|n| plan.flows[*n].receiver.is_none()) {
             let child = runner.flow(n, false).map_err(|e| Trouble::Machine(vec![e]))?;
             runner.receivers.push(child);
         }
@@ -257,6 +262,10 @@ impl<'a> Runner<'a> {
             }
             self.reap(now);
             self.start_due(now)?;
+            if self.lost.is_none() && now >= self.plan.warmup.as_ns() {
+                let devices = self.device_ends();
+                self.lost = Some(self.drops(&devices));
+            }
             if now >= next_sample {
                 self.sample();
                 next_sample = (self.now() / step + 1) * step;
@@ -269,7 +278,8 @@ impl<'a> Runner<'a> {
                 .filter(|a| a.child.is_none() && a.run.start_s.is_none())
                 .filter_map(|a| a.due);
             let flows = self.senders.iter().filter(|(_, child)| child.is_none()).map(|(at, _)| *at);
-            let next = starts.chain(flows).chain([next_sample, end]).min().unwrap_or(end);
+            let warm = self.lost.is_none().then_some(self.plan.warmup.as_ns());
+            let next = starts.chain(flows).chain(warm).chain([next_sample, end]).min().unwrap_or(end);
             let wait = Expiration::OneShot(TimeSpec::nanoseconds((next - self.now()).max(1)));
             timer
                 .set(wait, TimerSetTimeFlags::empty())
@@ -410,14 +420,16 @@ impl<'a> Runner<'a> {
     }
 
     fn finish(mut self) -> Outcome {
-        let mut devices = Vec::new();
-        for (n, (host, name)) in self.plan.hosts.iter().zip(&self.rig.hosts).enumerate() {
-            for device in host.devices.iter().filter(|d| d.name != "lo") {
-                devices.push(device_end(n, &device.name, name));
+        let devices = self.device_ends();
+        let reasons = self.reasons.take().map(|r| r.counted()).unwrap_or_default();
+        let mut drops = self.drops(&devices);
+        for (host, early) in self.lost.iter().flatten() {
+            let same = |l: &Lost| (&l.dev, &l.place, l.reason) == (&early.dev, &early.place, early.reason);
+            if let Some((_, lost)) = drops.iter_mut().find(|(h, l)| h == host && same(l)) {
+                lost.packets = lost.packets.saturating_sub(early.packets);
             }
         }
-        let reasons = self.reasons.take().map(|r| r.counted()).unwrap_or_default();
-        let drops = self.drops(&devices);
+        drops.retain(|(_, lost)| lost.packets > 0);
         let forwards = self.rig.hosts.iter().map(|name| {
             let text = exec::run(Some(name), &["cat", "/proc/sys/net/ipv4/ip_forward"]);
             text.is_ok_and(|t| t.trim() == "1")
@@ -440,10 +452,18 @@ impl<'a> Runner<'a> {
         let read = |n: usize, what: &str| {
             std::fs::read_to_string(folder.join(format!("flow{n}-{what}"))).unwrap_or_default()
         };
-        let flows = (0..self.plan.flows.len()).map(|n| FlowRun {
-            sent: serde_json::from_str(&read(n, "send.json")).ok(),
-            received: serde_json::from_str(&read(n, "recv.json")).ok(),
-            complaint: read(n, "send.err") + &read(n, "recv.err"),
+        let sent = |n: usize| serde_json::from_str::<SendReport>(&read(n, "send.json")).ok();
+        let mut received: BTreeMap<usize, RecvReport> = BTreeMap::new();
+        for n in (0..self.plan.flows.len()).filter(|n| self.plan.flows[*n].receiver.is_none()) {
+            received.extend(serde_json::from_str(&read(n, "recv.json")).ok().map(|report| (n, report)));
+        }
+        let flows = (0..self.plan.flows.len()).map(|n| {
+            let sent = sent(n);
+            FlowRun {
+                received: take(self.plan, n, sent.as_ref(), &mut received),
+                sent,
+                complaint: read(n, "send.err") + &read(n, "recv.err"),
+            }
         });
         Outcome {
             apps: apps.collect(),
@@ -459,7 +479,32 @@ impl<'a> Runner<'a> {
     }
 }
 
+/// What of a receiver's report is of one flow: all, or of several senders the one with its port.
+fn take(
+    plan: &Plan,
+    n: usize,
+    sent: Option<&SendReport>,
+    received: &mut BTreeMap<usize, RecvReport>,
+) -> Option<RecvReport> {
+    let at = plan.flows[n].receiver.unwrap_or(n);
+    if !plan.flows.iter().any(|f| f.receiver == Some(at)) {
+        return received.remove(&at);
+    }
+    let port = sent?.port;
+    let senders = &mut received.get_mut(&at)?.senders;
+    let place = senders.iter().position(|(from, _)| *from == port)?;
+    Some(senders.remove(place).1)
+}
+
 impl Runner<'_> {
+    /// All devices as they are now.
+    fn device_ends(&mut self) -> Vec<DeviceEnd> {
+        let mut devices = Vec::new();
+        for (n, (host, asker)) in self.plan.hosts.iter().zip(&mut self.askers).enumerate() {
+            devices.extend(asker.devices(host).iter().map(|dev| device_end(n, dev, &self.rig.hosts[n])));
+        }
+        devices
+    }
     /// What was lost: on the machines, and on the links by the sending machine.
     fn drops(&self, devices: &[DeviceEnd]) -> Vec<(usize, Lost)> {
         let mut all = Vec::new();

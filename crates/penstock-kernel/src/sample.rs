@@ -69,16 +69,16 @@ impl Asker {
 
     /// All counters of the machine.
     pub(crate) fn counters(&mut self, host: &Host) -> Counters {
-        let devices: Vec<&str> =
-            host.devices.iter().map(|d| d.name.as_str()).filter(|d| *d != "lo").collect();
+        let qdiscs = stats::parse(&self.ask("qdisc show"));
+        let devices = names(host, &qdiscs);
         let text = std::fs::read_to_string(format!("/proc/{}/net/dev", self.child.id())).unwrap_or_default();
         let mut found = Counters { devices: stats::devices(&text), ..Counters::default() };
-        found.devices.retain(|(name, ..)| devices.contains(&name.as_str()));
+        found.devices.retain(|(name, ..)| devices.contains(name));
         found.devices.sort_by_key(|(name, ..)| devices.iter().position(|d| d == name));
-        found.qdiscs = stats::parse(&self.ask("qdisc show"));
-        found.qdiscs.retain(|q| devices.contains(&q.dev.as_str()));
+        found.qdiscs = qdiscs;
+        found.qdiscs.retain(|q| devices.contains(&q.dev));
         // Only a classful qdisc needs a second question.
-        for dev in devices.into_iter().filter(|d| found.qdiscs.iter().any(|q| q.dev == *d && q.id != "0:")) {
+        for dev in devices.iter().filter(|d| found.qdiscs.iter().any(|q| q.dev == **d && q.id != "0:")) {
             // tc finds `if5` by its index.
             let path = format!("/sys/class/net/{dev}/ifindex");
             let index = exec::is_odd(dev).then(|| exec::run(Some(&self.namespace), &["cat", &path]));
@@ -90,6 +90,21 @@ impl Asker {
         }
         found
     }
+    /// The names of all devices of the machine that have a queue: its own in their order, then those that its setup made.
+    pub(crate) fn devices(&mut self, host: &Host) -> Vec<String> {
+        names(host, &stats::parse(&self.ask("qdisc show")))
+    }
+}
+
+/// A machine's own devices, and others that qdiscs stand on.
+fn names(host: &Host, qdiscs: &[Object]) -> Vec<String> {
+    let mut all: Vec<String> = host.devices.iter().map(|d| d.name.clone()).filter(|d| d != "lo").collect();
+    for made in qdiscs.iter().map(|q| &q.dev).filter(|d| *d != "lo") {
+        if !all.contains(made) {
+            all.push(made.clone());
+        }
+    }
+    all
 }
 
 impl Drop for Asker {

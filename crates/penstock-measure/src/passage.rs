@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 /// One datagram; the order of sending is its number, from 0.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Passage {
     /// Payload, bytes.
     pub bytes: u32,

@@ -67,6 +67,8 @@ pub(crate) struct Flow {
     pub(crate) owd: Histogram,
     pub(crate) started: Option<Time>,
     // The others.
+    /// Whether it began while the run warmed up.
+    pub(crate) early: bool,
     pub(crate) name: String,
     pub(crate) group: String,
     pub(crate) from: u32,
@@ -106,6 +108,7 @@ impl Flow {
             proto,
             socks: [u32::MAX; 2],
             started: None,
+            early: false,
             completed: None,
             sent_packets: 0,
             sent_bytes: 0,
@@ -168,6 +171,7 @@ impl Flow {
         self.group = group;
         self.socks = socks;
         self.started = started.map(|_| now);
+        self.early = started.is_some();
         self.completed = completed;
         self.passages = passages;
         self.since = now + Span::from_ns(1);
@@ -223,6 +227,7 @@ impl Flow {
         use std::mem::swap;
         swap(&mut self.socks[0], &mut other.socks[0]);
         swap(&mut self.started, &mut other.started);
+        swap(&mut self.early, &mut other.early);
         swap(&mut self.completed, &mut other.completed);
         swap(&mut self.sent_packets, &mut other.sent_packets);
         swap(&mut self.sent_bytes, &mut other.sent_bytes);
@@ -291,6 +296,7 @@ impl Flow {
             to: HostId(self.to),
             proto: self.proto,
             started: self.started,
+            early: self.early,
             completed: self.completed,
             sent_packets: self.sent_packets,
             sent_bytes: self.sent_bytes,

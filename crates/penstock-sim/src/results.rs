@@ -135,8 +135,10 @@ pub struct FlowResult {
     pub to: HostId,
     /// `tcp`, `udp` or `icmp`.
     pub proto: &'static str,
-    /// When the sender began.
+    /// When the sender began; the warm-up's end where that was before it.
     pub started: Option<Time>,
+    /// Whether it began while the run warmed up.
+    pub early: bool,
     /// When it had sent everything (and TCP was told that all arrived).
     pub completed: Option<Time>,
     /// Packets sent by the source, retransmissions included.

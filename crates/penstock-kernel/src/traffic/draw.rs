@@ -30,11 +30,29 @@ pub fn gap_text(gap: &Dist) -> String {
 /// # Errors
 /// A sentence when it is none of these, or a size is not 1 to 65507 bytes.
 pub fn parse_sizes(text: &str) -> Result<Sizes, String> {
+    sizes(text, DATAGRAM)
+}
+
+/// The same for pages, of 1 to 2^30 bytes.
+///
+/// # Errors
+/// A sentence as [`parse_sizes`] has it.
+pub fn parse_pages(text: &str) -> Result<Sizes, String> {
+    sizes(text, PAGE)
+}
+
+/// Greatest payload of a datagram, bytes.
+const DATAGRAM: u32 = 65_507;
+/// Greatest page, bytes.
+const PAGE: u32 = 1 << 30;
+
+fn sizes(text: &str, largest: u32) -> Result<Sizes, String> {
     let one = |t: &str| match Size::parse(t).map(Size::bytes) {
-        Ok(n @ 1..=65_507) => Ok(n as u32),
-        _ => Err(format!("size \"{t}\" is not 1 to 65507 bytes")),
+        Ok(n) if (1..=u64::from(largest)).contains(&n) => Ok(n as u32),
+        _ => Err(format!("size \"{t}\" is not 1 to {largest} bytes")),
     };
-    let (drawn, most) = text.split_once("<=").map_or((text, "65507"), |(drawn, most)| (drawn, most));
+    let all = largest.to_string();
+    let (drawn, most) = text.split_once("<=").unwrap_or((text, &all));
     if drawn.contains(':') {
         // A byte for a nanosecond.
         let byte = |t: &str| one(t).map(|n| Span::from_ns(i64::from(n)));
@@ -58,7 +76,8 @@ pub fn sizes_text(sizes: &Sizes) -> String {
         Sizes::Uniform { from, to } => format!("{from}..{to}"),
         Sizes::Table(all) => joined(all, u32::to_string),
         Sizes::Drawn { dist, most } => {
-            format!("{}<={most}", dist_text(dist, &|span| span.as_ns().clamp(1, 65_507).to_string()))
+            let largest = i64::from(DATAGRAM.max(*most));
+            format!("{}<={most}", dist_text(dist, &|span| span.as_ns().clamp(1, largest).to_string()))
         }
     }
 }
@@ -161,8 +180,11 @@ pub fn words(load: &Load) -> Vec<(&'static str, String)> {
             ("--on", gap_text(on)),
             ("--off", gap_text(off)),
         ],
-        // Several connections: refused before a plan is made.
-        Load::Pages { .. } | Load::Arrivals(_) => Vec::new(),
+        Load::Pages { size, think } => {
+            vec![("--pages", sizes_text(size)), ("--think", gap_text(think))]
+        }
+        // They have become flows of their own.
+        Load::Arrivals(_) => Vec::new(),
     }
 }
 
@@ -197,6 +219,13 @@ mod tests {
         assert_eq!(parse_gap("20ms"), Ok(Dist::Constant(Span::from_ms(20))));
         assert!(parse_sizes("0").is_err() && parse_sizes("9..5").is_err() && parse_gap("soon").is_err());
         assert!(parse_sizes("70000").unwrap_err().contains("65507"));
+        let page = parse_pages("exp:100000<=2000000").unwrap();
+        assert_eq!(sizes_text(&page), "exp:100000<=2000000");
+        let load = Load::Pages { size: page, think: Dist::Constant(Span::from_ms(1)) };
+        assert_eq!(
+            words(&load),
+            [("--pages", "exp:100000<=2000000".into()), ("--think", "1000000ns".into())]
+        );
         assert!(parse_gap("pareto:1ms").unwrap_err().contains("LEAST:SHAPE"));
         assert!(parse_gap("pareto:1ms:0").unwrap_err().contains("shape"));
         assert!(parse_gap("normal:1ms").unwrap_err().contains("MEAN:DEVIATION"));

@@ -5,9 +5,10 @@
 
 pub mod draw;
 mod echo;
+mod info;
 mod recv;
 mod send;
-mod ss;
+mod stream;
 
 pub use echo::echo;
 pub use recv::{RecvOptions, RecvReport, RecvSample, recv};
@@ -20,6 +21,9 @@ use penstock_model::traffic::{Load, TcpWishes};
 
 /// Port of a flow that names none: this and its number.
 pub const PORT: u16 = 20_000;
+
+/// Port of servers that send every datagram back (RFC 862).
+pub const ECHO_PORT: u16 = 7;
 
 /// First bytes of a datagram of ours.
 const MAGIC: u32 = 0x5045_4e53;
@@ -87,21 +91,37 @@ pub(crate) fn trace_file(n: usize) -> std::path::PathBuf {
     crate::names::folder().join(format!("flow{n}.trace"))
 }
 
+/// The port that a flow of a plan is received on.
+pub(crate) fn port(plan: &Plan, n: usize) -> u16 {
+    let flow = &plan.flows[n];
+    match (flow.port, &flow.load, flow.receiver) {
+        (0, Load::Echo { .. }, _) => ECHO_PORT,
+        (0, _, Some(other)) if other != n => port(plan, other),
+        (0, ..) => PORT + n as u16,
+        (port, ..) => port,
+    }
+}
+
 /// The command line of one end of a flow of a plan.
 pub(crate) fn arguments(plan: &Plan, n: usize, sends: bool, epoch_ns: i64) -> Vec<String> {
     let flow = &plan.flows[n];
     let mut words = vec![plan.penstock.to_string_lossy().into_owned()];
     let mut put = |word: &str, value: String| words.extend([word.to_owned(), value]);
+    let echoes = matches!(flow.load, Load::Echo { .. });
+    let port = port(plan, n).to_string();
     if sends {
         put("send", flow.addr.to_string());
     } else {
         words.push("recv".to_owned());
     }
     let mut put = |word: &str, value: String| words.extend([word.to_owned(), value]);
-    let port = if flow.port == 0 { PORT + n as u16 } else { flow.port };
-    put("--port", port.to_string());
+    put("--port", port);
     put("--epoch", epoch_ns.to_string());
-    put("--interval", format!("{}ns", plan.sample.as_ns()));
+    // Of connections that come and go by themselves nobody asks for curves.
+    let many = matches!(flow.load, Load::Bytes(_))
+        && plan.flows.iter().any(|f| f.receiver.is_some() && f.receiver == flow.receiver.or(Some(n)));
+    put("--interval", if many { "0ns".to_owned() } else { format!("{}ns", plan.sample.as_ns()) });
+    put("--warmup", format!("{}ns", plan.warmup.as_ns()));
     let until = if sends { flow.until.unwrap_or(plan.duration).min(plan.duration) } else { plan.duration };
     put("--until", format!("{}ns", until.as_ns()));
     if sends {
@@ -109,6 +129,8 @@ pub(crate) fn arguments(plan: &Plan, n: usize, sends: bool, epoch_ns: i64) -> Ve
         put("--stream", flow.name.clone());
         put("--tos", flow.tos.to_string());
         put("--mark", flow.mark.to_string());
+        put("--drift", flow.drift_ppm.to_string());
+        put("--jitter", format!("{}ns", flow.jitter.as_ns()));
         if let Load::Replay(_) = flow.load {
             put("--trace", trace_file(n).to_string_lossy().into_owned());
         }
@@ -127,11 +149,30 @@ pub(crate) fn arguments(plan: &Plan, n: usize, sends: bool, epoch_ns: i64) -> Ve
         if let Some(bytes) = tcp.sndbuf.filter(|_| sends) {
             put("--sndbuf", bytes.to_string());
         }
+        if let Some(wish) = tcp.ecn.filter(|_| sends && tcp.ns2.is_none()) {
+            put("--ecn", wish.to_string());
+        }
+        if let Some(wish) = tcp.sack.filter(|_| sends && tcp.ns2.is_none()) {
+            put("--sack", wish.to_string());
+        }
         if let Some(bytes) = tcp.rcvbuf.filter(|_| !sends) {
             put("--rcvbuf", bytes.to_string());
         }
     } else {
         words.push("--udp".to_owned());
+    }
+    if echoes {
+        words.push("--echo".to_owned());
+    }
+    // Behind the run's end nothing is counted, and nobody is told that a port is closed.
+    let end = if sends {
+        ("--end", format!("{}ns", plan.duration.as_ns()))
+    } else {
+        ("--hold", "500ms".to_owned())
+    };
+    words.extend([end.0.to_owned(), end.1]);
+    if flow.trace || echoes || plan.flows.iter().any(|f| f.receiver == Some(n)) {
+        words.push("--each".to_owned());
     }
     words.push("--json".to_owned());
     words
@@ -209,5 +250,86 @@ mod tests {
         let received = receiver.join().unwrap().unwrap();
         assert_eq!((sent.sent_bytes, received.bytes), (300_000, 300_000));
         assert!(sent.end_s.is_some());
+    }
+
+    /// Of two senders each is told apart by its port, what is sent while it warms up is not counted, and answers come back over IPv6.
+    #[test]
+    fn probes_of_two_senders_come_back() {
+        let epoch_ns = clock() + 30_000_000;
+        let port = 50_000 + (std::process::id() % 10_000) as u16;
+        let ms = penstock_model::Span::from_ms;
+        let receiver = std::thread::spawn(move || {
+            let (until, warmup) = (Some(ms(250)), ms(100));
+            let options = RecvOptions { port, epoch_ns, until, warmup, udp: true, ..Default::default() };
+            recv(&RecvOptions { echo: true, each: true, ..options })
+        });
+        std::thread::sleep(std::time::Duration::from_millis(15));
+        let sender = |host: &str, gap| {
+            let load = Load::Echo { size: Sizes::Constant(64), gap: Dist::Constant(ms(gap)) };
+            let goal = Goal { host: host.into(), port, udp: true };
+            let options =
+                SendOptions { epoch_ns, until: Some(ms(200)), warmup: ms(100), load, ..Default::default() };
+            let options = SendOptions { echo: true, each: true, end: Some(ms(240)), ..options };
+            std::thread::spawn(move || send(&goal, &options).unwrap())
+        };
+        let senders = [sender("127.0.0.1", 10), sender("::1", 20)];
+        let sent = senders.map(|s| s.join().unwrap());
+        let received = receiver.join().unwrap().unwrap();
+        assert_eq!(received.senders.len(), 2, "{received:?}");
+        for sent in &sent {
+            let (_, own) = received.senders.iter().find(|(port, _)| *port == sent.port).unwrap();
+            assert_eq!(own.received_packets, sent.sent_packets, "{sent:?}");
+            assert_eq!(own.arrivals.len(), sent.packets.len());
+            assert!(sent.packets.len() as u64 > sent.sent_packets, "some were of the warm-up: {sent:?}");
+            assert!(sent.round_trips.iter().all(|(at, rtt)| *at >= 100_000_000 && *rtt > 0), "{sent:?}");
+            // Answers of probes that went out just before the end of the warm-up count too.
+            assert!(sent.round_trips.len() as u64 >= sent.sent_packets, "{sent:?}");
+        }
+        assert_eq!(received.received_packets, sent.iter().map(|s| s.sent_packets).sum::<u64>());
+    }
+
+    #[test]
+    fn pages_are_connections_of_their_own() {
+        let epoch_ns = clock();
+        let port = 10_000 + (std::process::id() % 10_000) as u16;
+        let ms = penstock_model::Span::from_ms;
+        let receiver = std::thread::spawn(move || {
+            let options =
+                RecvOptions { port, epoch_ns, until: Some(ms(400)), each: true, ..Default::default() };
+            recv(&options)
+        });
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        let load = Load::Pages { size: Sizes::Constant(200_000), think: Dist::Constant(ms(50)) };
+        let options = SendOptions { epoch_ns, until: Some(ms(300)), load, ..SendOptions::default() };
+        let sent = send(&Goal { host: "127.0.0.1".into(), port, udp: false }, &options).unwrap();
+        let received = receiver.join().unwrap().unwrap();
+        let pages = received.senders.len();
+        assert!((2..=6).contains(&pages) && sent.transfers_ms.len() >= pages - 1, "{sent:?}");
+        assert_eq!(received.bytes, sent.sent_bytes);
+        assert!(received.senders[0].1.bytes == 200_000 && received.received_packets > 0, "{received:?}");
+        assert_eq!(received.received_packets, sent.sent_packets);
+        assert_eq!(sent.end_s, None);
+    }
+
+    #[test]
+    fn a_clock_that_is_fast_and_packets_that_are_early() {
+        let load = Load::Packets {
+            size: Sizes::Constant(100),
+            gap: Dist::Constant(penstock_model::Span::from_ms(10)),
+        };
+        let due = |options: &SendOptions| send::due(options).take(1000).map(|p| p.0).collect::<Vec<_>>();
+        let right = SendOptions { load, ..SendOptions::default() };
+        assert_eq!(due(&right)[999], 9_990_000_000);
+        let wrong = |seed| due(&SendOptions { drift_ppm: 100, seed, ..right.clone() })[999] - 9_990_000_000;
+        let errors: Vec<i64> = (1..=40).map(wrong).collect();
+        assert!(errors.iter().all(|ns| ns.abs() <= 999_000), "{errors:?}");
+        assert!(
+            errors.iter().any(|ns| *ns < -500_000) && errors.iter().any(|ns| *ns > 500_000),
+            "{errors:?}"
+        );
+        let early = SendOptions { jitter: penstock_model::Span::from_us(200), ..right.clone() };
+        let off: Vec<i64> = due(&early).iter().zip(due(&right)).map(|(is, was)| is - was).collect();
+        assert!(off.iter().all(|ns| ns.abs() <= 200_000) && off.iter().any(|ns| ns.abs() > 150_000));
+        assert!(off.iter().sum::<i64>().abs() < 20_000_000, "they do not add up");
     }
 }

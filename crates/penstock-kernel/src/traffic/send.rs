@@ -1,18 +1,16 @@
 //! `penstock send`: a flow from a real socket.
 
-use super::ss::{self, Info};
-use super::{Header, clock, wait_until};
+use super::{Header, clock, stream::stream, wait_until};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::{TimeSpec, TimeValLike};
 use penstock_measure::Distribution;
-use penstock_model::traffic::Load;
+use penstock_model::traffic::{Dist, Load};
 use penstock_model::{Rng, Span};
 use serde::{Deserialize, Serialize};
-use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs, UdpSocket};
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::os::fd::AsFd;
-use std::time::Duration;
 
 /// Where to send.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -32,8 +30,12 @@ pub struct SendOptions {
     pub load: Load,
     /// The moment that times are counted from, ns of the real-time clock; 0: now.
     pub epoch_ns: i64,
+    /// What is sent earlier than this from the epoch is not counted.
+    pub warmup: Span,
     /// When to stop, from the epoch; `None`: when all is sent.
     pub until: Option<Span>,
+    /// When what comes back is no longer waited for, from the epoch; `None`: a second behind the last datagram.
+    pub end: Option<Span>,
     /// Distance of the samples of TCP's state; zero: none.
     pub interval: Span,
     /// Seed and name of the stream that sizes and gaps are drawn from.
@@ -50,8 +52,18 @@ pub struct SendOptions {
     pub mss: Option<u32>,
     /// Send buffer, bytes.
     pub sndbuf: Option<usize>,
+    /// ECN; `None`: as the machine has it. Needs the right to set `net.ipv4.tcp_ecn`, which is put back behind the handshake's begin.
+    pub ecn: Option<bool>,
+    /// Selective acknowledgements, by `net.ipv4.tcp_sack` in the same way.
+    pub sack: Option<bool>,
     /// Datagrams come back from `penstock echo`: measure round trips.
     pub echo: bool,
+    /// Greatest error of the sender's clock, parts per 1,000,000, up to 100,000, fast or slow; the error is drawn.
+    pub drift_ppm: u32,
+    /// By how much each packet departs early or late at most.
+    pub jitter: Span,
+    /// Keep each datagram's time.
+    pub each: bool,
 }
 
 /// TCP's state at a moment.
@@ -80,6 +92,12 @@ pub struct SendReport {
     pub sent_packets: u64,
     /// Payload bytes.
     pub sent_bytes: u64,
+    /// Why there was no connection.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub failed: Option<String>,
+    /// The number of the first datagram that is counted.
+    #[serde(default)]
+    pub first: u64,
     /// Segments retransmitted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retransmitted_packets: Option<u64>,
@@ -89,6 +107,18 @@ pub struct SendReport {
     /// Round trips through `penstock echo`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rtt_ms: Option<Distribution>,
+    /// When each answer came, ns from the epoch, and how long it took, ns, where each is kept.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub round_trips: Vec<(i64, i64)>,
+    /// How long each page took, from the opening of its connection to its end.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub transfers_ms: Vec<f64>,
+    /// Its port.
+    #[serde(default)]
+    pub port: u16,
+    /// When each datagram was sent, ns from the epoch, and its payload bytes, where each is kept.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub packets: Vec<(i64, u32)>,
     /// TCP over time.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub samples: Vec<SendSample>,
@@ -107,11 +137,22 @@ pub fn send(goal: &Goal, options: &SendOptions) -> Result<SendReport, String> {
     if goal.udp { datagrams(goal, &options) } else { stream(goal, &options) }
 }
 
+/// Where a goal is, by the first of its addresses.
+pub(super) fn address(goal: &Goal) -> Result<SocketAddr, String> {
+    let to = (goal.host.as_str(), goal.port);
+    let found = to.to_socket_addrs().map_err(|e| format!("{}: {e}", goal.host))?.next();
+    found.ok_or_else(|| format!("{}: it has no address", goal.host))
+}
+
 /// Options that both transports have.
-fn mark(fd: &impl AsFd, options: &SendOptions) -> Result<(), String> {
+pub(super) fn mark(fd: &impl AsFd, to: SocketAddr, options: &SendOptions) -> Result<(), String> {
     if options.tos != 0 {
-        setsockopt(fd, sockopt::Ipv4Tos, &i32::from(options.tos))
-            .map_err(|e| format!("tos {}: {e}", options.tos))?;
+        let tos = i32::from(options.tos);
+        let set = match to {
+            SocketAddr::V4(_) => setsockopt(fd, sockopt::Ipv4Tos, &tos),
+            SocketAddr::V6(_) => setsockopt(fd, sockopt::Ipv6TClass, &tos),
+        };
+        set.map_err(|e| format!("tos {}: {e}", options.tos))?;
     }
     if options.mark != 0 {
         setsockopt(fd, sockopt::Mark, &options.mark)
@@ -120,29 +161,57 @@ fn mark(fd: &impl AsFd, options: &SendOptions) -> Result<(), String> {
     Ok(())
 }
 
-fn seconds(options: &SendOptions, moment: i64) -> f64 {
+pub(super) fn seconds(options: &SendOptions, moment: i64) -> f64 {
     (moment - options.epoch_ns) as f64 / 1e9
 }
 
-fn deadline(options: &SendOptions) -> i64 {
+pub(super) fn deadline(options: &SendOptions) -> i64 {
     options.until.map_or(i64::MAX, |until| options.epoch_ns + until.as_ns())
+}
+
+/// Since when a sender counts, ns of the real-time clock.
+pub(super) fn since(options: &SendOptions) -> i64 {
+    options.epoch_ns + options.warmup.as_ns()
+}
+
+/// When the packets of a flow are due by the sender's clock, ns from its start, and their payload bytes. The clock's drift adds up,
+/// the jitter of one packet does not.
+pub(super) fn due(options: &SendOptions) -> impl Iterator<Item = (i64, u32)> + '_ {
+    let rng = Rng::named(options.seed, &format!("flow:{}", options.stream));
+    let mut dice = Rng::named(options.seed, &format!("flow:{}/clock", options.stream));
+    let width = options.drift_ppm * 2000;
+    let drift = i128::from(dice.below(width + 1)) - i128::from(width / 2);
+    let jitter = options.jitter;
+    let spread = Dist::Uniform { from: Span::ZERO, to: jitter * 2 };
+    options.load.packets(rng).map(move |(offset, size)| {
+        let mut due = offset + (i128::from(offset) * drift / 1_000_000_000) as i64;
+        if jitter > Span::ZERO {
+            due += (spread.draw(&mut dice) - jitter).as_ns();
+        }
+        (due, size)
+    })
 }
 
 fn datagrams(goal: &Goal, options: &SendOptions) -> Result<SendReport, String> {
     let to = format!("{}:{}", goal.host, goal.port);
-    let socket = UdpSocket::bind("0.0.0.0:0").map_err(|e| format!("socket: {e}"))?;
-    socket.connect(&to).map_err(|e| format!("{to}: {e}"))?;
-    mark(&socket, options)?;
+    let address = address(goal)?;
+    let any: SocketAddr = match address {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    };
+    let socket = UdpSocket::bind(any).map_err(|e| format!("socket: {e}"))?;
+    socket.connect(address).map_err(|e| format!("{to}: {e}"))?;
+    mark(&socket, address, options)?;
     socket.set_nonblocking(true).map_err(|e| format!("socket: {e}"))?;
     let start = clock();
     let end = deadline(options);
-    let mut report = SendReport { start_s: seconds(options, start), ..SendReport::default() };
+    let port = socket.local_addr().map_or(0, |a| a.port());
+    let mut report = SendReport { start_s: seconds(options, start), port, ..SendReport::default() };
     let mut datagram = vec![0u8; 65_507];
     let mut late = Vec::new();
-    let mut rtts = Vec::new();
-    let rng = Rng::named(options.seed, &format!("flow/{}", options.stream));
+    let mut rtts: Vec<(i64, i64)> = Vec::new();
     let mut finished = true;
-    for (offset, size) in options.load.packets(rng) {
+    for (number, (offset, size)) in due(options).enumerate() {
         let due = start + offset;
         // One that had to wait for room in its socket is behind its own times.
         if due.max(clock()) >= end {
@@ -150,14 +219,16 @@ fn datagrams(goal: &Goal, options: &SendOptions) -> Result<SendReport, String> {
             break;
         }
         if options.echo {
-            answers(&socket, due, &mut rtts);
+            answers(&socket, due, options, &mut rtts);
         }
         wait_until(due);
         let size = size as usize;
         let called = clock();
+        let mut at = called;
         let sent = loop {
             // A datagram's time is that at which its socket takes it, not that at which a program begins to wait for room.
-            Header { number: report.sent_packets, sent_ns: clock() }.write(&mut datagram[..size]);
+            at = clock().max(at);
+            Header { number: number as u64, sent_ns: at }.write(&mut datagram[..size]);
             let sent = socket.send(&datagram[..size]);
             let full = matches!(&sent, Err(e) if e.kind() == ErrorKind::WouldBlock);
             if !full || options.echo {
@@ -181,30 +252,45 @@ fn datagrams(goal: &Goal, options: &SendOptions) -> Result<SendReport, String> {
             Err(e) if e.raw_os_error() == Some(nix::libc::ENOBUFS) => {}
             Err(e) => return Err(format!("{to}: {e}")),
         }
-        report.sent_packets += 1;
-        report.sent_bytes += size as u64;
-        late.push((called - due) as f64 / 1e3);
+        if options.each {
+            report.packets.push((at - options.epoch_ns, size as u32));
+        }
+        if at >= since(options) {
+            if report.sent_packets == 0 {
+                report.first = number as u64;
+            }
+            report.sent_packets += 1;
+            report.sent_bytes += size as u64;
+            late.push((called - due) as f64 / 1e3);
+        }
     }
     if options.echo {
-        answers(&socket, clock() + 1_000_000_000, &mut rtts);
+        let last = clock() + 1_000_000_000;
+        let until = options.end.map_or(last, |end| (options.epoch_ns + end.as_ns()).min(last));
+        answers(&socket, until, options, &mut rtts);
     }
     report.end_s = finished.then(|| seconds(options, clock()));
     report.late_us = Distribution::of(&mut late);
-    report.rtt_ms = Distribution::of(&mut rtts);
+    report.rtt_ms =
+        Distribution::of(&mut rtts.iter().map(|(_, rtt)| *rtt as f64 / 1e6).collect::<Vec<f64>>());
+    if options.each {
+        report.round_trips = rtts;
+    }
     Ok(report)
 }
 
 /// Takes answers until a moment.
-fn answers(socket: &UdpSocket, until: i64, rtts: &mut Vec<f64>) {
+fn answers(socket: &UdpSocket, until: i64, options: &SendOptions, rtts: &mut Vec<(i64, i64)>) {
     let mut buffer = [0u8; 2048];
     loop {
         while let Ok(len) = socket.recv(&mut buffer) {
-            if let Some(head) = Header::read(&buffer[..len]) {
-                rtts.push((clock() - head.sent_ns) as f64 / 1e6);
+            let now = clock();
+            if let Some(head) = Header::read(&buffer[..len]).filter(|_| now >= since(options)) {
+                rtts.push((now - options.epoch_ns, now - head.sent_ns));
             }
         }
         // The last of the waiting is done by who sends, to the microsecond.
-        let left = until - clock() - 100_000;
+        let left = until - clock() - if super::exact() { 0 } else { 100_000 };
         if left <= 0 {
             return;
         }
@@ -213,162 +299,4 @@ fn answers(socket: &UdpSocket, until: i64, rtts: &mut Vec<f64>) {
             return;
         }
     }
-}
-
-/// Connects; a receiver that is only just being started gets a moment.
-fn connect(goal: &Goal, options: &SendOptions) -> Result<TcpStream, String> {
-    use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, connect, socket};
-    use std::os::fd::AsRawFd as _;
-    let to = format!("{}:{}", goal.host, goal.port);
-    let addr = to.to_socket_addrs().map_err(|e| format!("{to}: {e}"))?.find_map(|a| match a {
-        std::net::SocketAddr::V4(v4) => Some(v4),
-        std::net::SocketAddr::V6(_) => None,
-    });
-    let addr = SockaddrIn::from(addr.ok_or_else(|| format!("{to}: it has no IPv4 address"))?);
-    let say = |what: &str, e: nix::Error| format!("{what}: {e}");
-    for attempt in 0.. {
-        let fd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
-            .map_err(|e| say("socket", e))?;
-        mark(&fd, options)?;
-        if let Some(cc) = &options.cc {
-            setsockopt(&fd, sockopt::TcpCongestion, &cc.into()).map_err(|e| {
-                format!("congestion control {cc}: {e}: this kernel has it not (modprobe tcp_{cc})")
-            })?;
-        }
-        if let Some(mss) = options.mss {
-            setsockopt(&fd, sockopt::TcpMaxSeg, &mss).map_err(|e| say("mss", e))?;
-        }
-        if let Some(bytes) = options.sndbuf {
-            setsockopt(&fd, sockopt::SndBuf, &bytes).map_err(|e| say("sndbuf", e))?;
-        }
-        match connect(fd.as_raw_fd(), &addr) {
-            Ok(()) => return Ok(TcpStream::from(fd)),
-            Err(nix::Error::ECONNREFUSED) if attempt < 20 => std::thread::sleep(Duration::from_millis(10)),
-            Err(e) => return Err(format!("{to}: {e}")),
-        }
-    }
-    Err(format!("{to}: nobody listens"))
-}
-
-/// What is sampled of a connection on the way.
-struct Watch<'a> {
-    options: &'a SendOptions,
-    port: u16,
-    next: i64,
-    samples: Vec<SendSample>,
-    last: Option<Info>,
-}
-
-impl Watch<'_> {
-    fn look(&mut self, force: bool) {
-        let step = self.options.interval.as_ns();
-        if step <= 0 || (!force && clock() < self.next) {
-            return;
-        }
-        let now = clock();
-        self.next = now + step;
-        if let Some(info) = ss::info(self.port) {
-            self.samples.push(SendSample {
-                time_s: seconds(self.options, now),
-                cwnd_packets: info.cwnd,
-                ssthresh_packets: info.ssthresh,
-                srtt_ms: info.srtt_ms,
-            });
-            self.last = Some(info);
-        }
-    }
-}
-
-fn stream(goal: &Goal, options: &SendOptions) -> Result<SendReport, String> {
-    let start = clock();
-    let mut socket = connect(goal, options)?;
-    let _ = socket.set_nodelay(true);
-    socket.set_nonblocking(true).map_err(|e| format!("socket: {e}"))?;
-    let port = socket.local_addr().map_err(|e| format!("socket: {e}"))?.port();
-    let mut watch = Watch { options, port, next: 0, samples: Vec::new(), last: None };
-    let mut report = SendReport { start_s: seconds(options, start), ..SendReport::default() };
-    let mut late = Vec::new();
-    let done = match &options.load {
-        Load::Greedy => write(&mut socket, u64::MAX, options, &mut watch, &mut report)?,
-        Load::Bytes(n) => write(&mut socket, *n, options, &mut watch, &mut report)?,
-        paced => {
-            let rng = Rng::named(options.seed, &format!("flow/{}", options.stream));
-            let end = deadline(options);
-            let mut done = true;
-            for (offset, size) in paced.packets(rng) {
-                let due = start + offset;
-                if due >= end {
-                    done = false;
-                    break;
-                }
-                watch.look(false);
-                wait_until(due);
-                late.push((clock() - due) as f64 / 1e3);
-                if !write(&mut socket, u64::from(size), options, &mut watch, &mut report)? {
-                    done = false;
-                    break;
-                }
-            }
-            done
-        }
-    };
-    watch.look(true);
-    let _ = socket.shutdown(Shutdown::Write);
-    if done {
-        // The peer closes when it has everything.
-        let _ = socket.set_nonblocking(false);
-        let left = deadline(options).saturating_sub(clock()).clamp(1_000_000, 60_000_000_000);
-        let _ = socket.set_read_timeout(Some(Duration::from_nanos(left as u64)));
-        let mut byte = [0u8; 1];
-        if matches!(socket.read(&mut byte), Ok(0)) {
-            report.end_s = Some(seconds(options, clock()));
-        }
-    }
-    report.late_us = Distribution::of(&mut late);
-    if let Some(info) = ss::info(port).or(watch.last) {
-        report.sent_packets = info.data_out;
-        report.retransmitted_packets = Some(info.retransmitted);
-    }
-    report.samples = watch.samples;
-    Ok(report)
-}
-
-/// Writes so many bytes; whether all were before time ran out.
-fn write(
-    socket: &mut TcpStream,
-    bytes: u64,
-    options: &SendOptions,
-    watch: &mut Watch<'_>,
-    report: &mut SendReport,
-) -> Result<bool, String> {
-    let block = [0u8; 65_536];
-    let end = deadline(options);
-    let mut left = bytes;
-    while left > 0 {
-        watch.look(false);
-        let now = clock();
-        if now >= end {
-            return Ok(false);
-        }
-        match socket.write(&block[..left.min(block.len() as u64) as usize]) {
-            Ok(n) => {
-                left -= n as u64;
-                report.sent_bytes += n as u64;
-            }
-            // Samples on the way are no reason to write: a third of the buffer is to be free first.
-            Err(e) if e.kind() == ErrorKind::WouldBlock => loop {
-                let next = if options.interval > Span::ZERO { watch.next.min(end) } else { end };
-                let wait = next.saturating_sub(clock()).clamp(1_000, 1_000_000_000);
-                let mut polled = [PollFd::new(socket.as_fd(), PollFlags::POLLOUT)];
-                let ready = ppoll(&mut polled, Some(TimeSpec::nanoseconds(wait)), None);
-                if ready.is_ok_and(|n| n > 0) || clock() >= end {
-                    break;
-                }
-                watch.look(false);
-            },
-            Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) => return Err(format!("the connection broke: {e}")),
-        }
-    }
-    Ok(true)
 }

@@ -4,7 +4,7 @@ use crate::experiment::{self as spec, Change, Experiment, Script};
 use penstock_host::{Host, Prefix};
 use penstock_lang::cisco;
 use penstock_measure::record::SetupFailure;
-use penstock_model::traffic::{Dist, Load, pareto};
+use penstock_model::traffic::{Arrivals, Dist, Load, pareto};
 use penstock_model::{Diagnostic, Rate, Rng, Span, Time};
 use penstock_sim::{
     AppId, Bleach, Cost, Course, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkSpec, RateCourse,
@@ -326,28 +326,11 @@ impl Built {
     fn flow(&mut self, flow: &spec::Flow, experiment: &Experiment, seed: u64, faults: &mut Vec<Diagnostic>) {
         if let Load::Arrivals(arrivals) = &flow.load {
             self.flows.push(Vec::new());
-            let mut dice = Rng::named(seed, &format!("flow:{}/arrivals", flow.name));
-            let end = flow.until.unwrap_or(experiment.duration).min(experiment.duration);
-            let gap = Dist::Exponential { mean: arrivals.gap };
-            let mut start = flow.at.0;
-            for n in 1u32.. {
-                start += gap.draw(&mut dice);
-                if start >= end {
-                    break;
-                }
-                if n > MAX_ARRIVALS {
-                    let message = format!("more than {MAX_ARRIVALS} connections come in this run");
-                    faults.push(at(experiment, &flow.place, message));
-                    break;
-                }
-                let bytes = match arrivals.shape_milli {
-                    None => arrivals.bytes,
-                    // The least that gives the mean asked for.
-                    Some(shape) => {
-                        let least = u128::from(arrivals.bytes) * u128::from(shape - 1000) / u128::from(shape);
-                        pareto((least as u64).max(1), shape, &mut dice)
-                    }
-                };
+            let all = match self::arrivals(flow, arrivals, experiment, seed) {
+                Ok(all) => all,
+                Err(fault) => return faults.push(fault),
+            };
+            for (n, (start, bytes)) in (1u32..).zip(all) {
                 let one = spec::Flow {
                     name: format!("{}-{n}", flow.name),
                     count: 1,
@@ -399,6 +382,42 @@ impl Built {
             faults.push(at(experiment, &flow.place, e.to_string()));
             Vec::new()
         })
+    }
+}
+
+/// The connections of a Poisson process that begin in a run: when, and with how many bytes.
+///
+/// # Errors
+/// There are more than [`MAX_ARRIVALS`].
+pub(super) fn arrivals(
+    flow: &spec::Flow,
+    arrivals: &Arrivals,
+    experiment: &Experiment,
+    seed: u64,
+) -> Result<Vec<(Span, u64)>, Diagnostic> {
+    let mut dice = Rng::named(seed, &format!("flow:{}/arrivals", flow.name));
+    let end = flow.until.unwrap_or(experiment.duration).min(experiment.duration);
+    let gap = Dist::Exponential { mean: arrivals.gap };
+    let mut start = flow.at.0;
+    let mut all = Vec::new();
+    loop {
+        start += gap.draw(&mut dice);
+        if start >= end {
+            return Ok(all);
+        }
+        if all.len() as u32 >= MAX_ARRIVALS {
+            let message = format!("more than {MAX_ARRIVALS} connections come in this run");
+            return Err(at(experiment, &flow.place, message));
+        }
+        let bytes = match arrivals.shape_milli {
+            None => arrivals.bytes,
+            // The least that gives the mean asked for.
+            Some(shape) => {
+                let least = u128::from(arrivals.bytes) * u128::from(shape - 1000) / u128::from(shape);
+                pareto((least as u64).max(1), shape, &mut dice)
+            }
+        };
+        all.push((start, bytes));
     }
 }
 

@@ -39,6 +39,7 @@ struct Fault {
 
 const BUNDLE: &str = "bundle.json";
 const FAULTS: &str = "faults.json";
+const PASSAGES: &str = "passages.json";
 const OUT: &str = "out";
 
 fn fault(message: String) -> Vec<Diagnostic> {
@@ -104,12 +105,14 @@ fn gather(job: &boot::Job) -> Result<Outcome, Vec<Diagnostic>> {
         return Err(faults.into_iter().map(back).collect());
     }
     let folder = Folder::read(&job.path().join(OUT)).map_err(fault)?;
+    let passages = fs::read_to_string(job.path().join(PASSAGES)).unwrap_or_else(|_| "[]".to_owned());
+    let passages = serde_json::from_str(&passages).map_err(|e| fault(e.to_string()))?;
     Ok(Outcome {
         record: folder.record,
         series: folder.series,
         outputs: folder.outputs,
         tc: folder.tc,
-        passages: Vec::new(),
+        passages,
         packet_hops: 0,
         one_thread: None,
         captures: Vec::new(),
@@ -143,7 +146,11 @@ pub fn inside(job: &Path) -> Result<(), String> {
         real::run(&experiment, &mut options, ground, &bundle.token)
     });
     match done {
-        Ok(outcome) => outcome.write_new(&job.join(OUT)),
+        Ok(outcome) => {
+            let passages = serde_json::to_string(&outcome.passages).map_err(|e| e.to_string())?;
+            fs::write(job.join(PASSAGES), passages).map_err(|e| format!("{}: {e}", job.display()))?;
+            outcome.write_new(&job.join(OUT))
+        }
         Err(faults) => {
             let faults = faults.into_iter().map(|d| Fault {
                 file: d.file,

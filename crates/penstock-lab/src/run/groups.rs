@@ -77,7 +77,7 @@ fn group(
         // A transfer that began while the run warmed up is not counted.
         if let (Some(from), Some(to)) = (flow.started, flow.completed)
             && to > from
-            && from >= results.counted_from
+            && !flow.early
             && flow.proto == "tcp"
             && ends[flow.id.0 as usize]
         {

@@ -120,8 +120,11 @@ pub(super) fn asks(hop: &PerHop, host: &str, dev: &str, codes: &[u8], rate: Opti
 
 /// The delays of several flows where only each one's distribution is known: least and greatest of all; of the rest the mean, each flow
 /// as often as it has packets.
-fn merged<'a>(flows: impl IntoIterator<Item = &'a record::Flow>) -> Option<Distribution> {
-    let known = |f: &'a record::Flow| Some((f.owd_ms?, f.received_packets as f64));
+fn merged<'a>(
+    flows: impl IntoIterator<Item = &'a record::Flow>,
+    of: fn(&record::Flow) -> Option<Distribution>,
+) -> Option<Distribution> {
+    let known = |f: &'a record::Flow| Some((of(f)?, f.received_packets as f64));
     let parts: Vec<(Distribution, f64)> = flows.into_iter().filter_map(known).collect();
     let weight: f64 = parts.iter().map(|p| p.1).sum();
     let mean = |of: fn(&Distribution) -> f64| parts.iter().map(|(d, n)| of(d) * n).sum::<f64>() / weight;
@@ -140,10 +143,11 @@ pub(super) fn together(experiment: &Experiment, flows: &[record::Flow]) -> Vec<T
     let several = experiment.flows.iter().filter(|f| f.count > 1);
     let one = several.map(|flow| {
         let own: Vec<&record::Flow> = flows.iter().filter(|f| is_one_of(f, &flow.name)).collect();
-        let owd_ms = merged(own.iter().copied());
-        Together { name: flow.name.clone(), flows: own.len() as u64, owd_ms, ..Together::default() }
+        let owd_ms = merged(own.iter().copied(), |f| f.owd_ms);
+        let rtt_ms = merged(own.iter().copied(), |f| f.rtt_ms);
+        Together { name: flow.name.clone(), flows: own.len() as u64, owd_ms, rtt_ms, ..Together::default() }
     });
-    one.filter(|t| t.owd_ms.is_some()).collect()
+    one.filter(|t| t.owd_ms.is_some() || t.rtt_ms.is_some()).collect()
 }
 
 /// Whether a flow is one of those that a `[[flow]]` makes: its name with a number behind.
@@ -156,7 +160,13 @@ pub(super) fn is_one_of(flow: &record::Flow, name: &str) -> bool {
 pub(super) const EVEN: (f64, usize) = (0.9, 10);
 
 /// The groups of a run on a ground that keeps no account beside its record and series.
-pub(super) fn groups(experiment: &Experiment, flows: &[record::Flow], series: &Series) -> Vec<Group> {
+/// `transfers`: how long each of a flow's took, ms, by its name.
+pub(super) fn groups(
+    experiment: &Experiment,
+    flows: &[record::Flow],
+    transfers: &BTreeMap<String, Vec<f64>>,
+    series: &Series,
+) -> Vec<Group> {
     let mut named: BTreeMap<&str, Vec<&record::Flow>> = BTreeMap::new();
     for flow in flows {
         if let Some(name) = &flow.group {
@@ -167,8 +177,12 @@ pub(super) fn groups(experiment: &Experiment, flows: &[record::Flow], series: &S
         let of = |f: &&Flow| f.name == flow.name || is_one_of(flow, &f.name);
         flow.app.is_some() || experiment.flows.iter().find(of).is_none_or(|f| has_an_end(&f.load))
     };
-    let duration_s = experiment.duration.as_secs_f64();
-    named.into_iter().map(|(name, own)| group(name, &own, series, duration_s, &ends)).collect()
+    let took = |flow: &record::Flow| {
+        let own = transfers.get(&flow.name).filter(|_| ends(flow));
+        own.cloned().unwrap_or_default()
+    };
+    let counted = (experiment.warmup.as_secs_f64(), experiment.duration.as_secs_f64());
+    named.into_iter().map(|(name, own)| group(name, &own, series, counted, &took)).collect()
 }
 
 /// Whether a load is carried by transfers that are over when all is delivered, and not when their time is.
@@ -180,20 +194,22 @@ fn group(
     name: &str,
     flows: &[&record::Flow],
     series: &Series,
-    duration_s: f64,
-    ends: &dyn Fn(&record::Flow) -> bool,
+    (from_s, duration_s): (f64, f64),
+    took: &dyn Fn(&record::Flow) -> Vec<f64>,
 ) -> Group {
-    let rate = |bytes: u64| if duration_s > 0.0 { bytes as f64 * 8.0 / duration_s } else { 0.0 };
+    let counted_s = duration_s - from_s;
+    let rate = |bytes: u64| if counted_s > 0.0 { bytes as f64 * 8.0 / counted_s } else { 0.0 };
     let goodputs: Vec<f64> = flows.iter().map(|f| rate(f.payload_bytes.unwrap_or(0))).collect();
     let sum = |of: fn(&record::Flow) -> u64| flows.iter().map(|f| of(f)).sum::<u64>();
     let sent = sum(|f| f.sent_packets);
     let tcp = flows.iter().any(|f| f.proto == "tcp");
-    let took =
-        |f: &&record::Flow| Some((f.end_s? - f.start_s?) * 1000.0).filter(|_| f.proto == "tcp" && ends(f));
-    let mut completion: Vec<f64> = flows.iter().filter_map(took).collect();
+    let mut completion: Vec<f64> = flows.iter().flat_map(|f| took(f)).collect();
     let completed = completion.len() as u64;
-    let curves: Vec<&[(f64, f64)]> =
-        flows.iter().map(|f| series.points("", &format!("flow {}", f.name), "goodput_bit_s")).collect();
+    let curve = |f: &&record::Flow| -> Vec<(f64, f64)> {
+        let points = series.points("", &format!("flow {}", f.name), "goodput_bit_s");
+        points.iter().filter(|(at, _)| *at > from_s).copied().collect()
+    };
+    let curves: Vec<Vec<(f64, f64)>> = flows.iter().map(curve).collect();
     let times: Vec<f64> = curves.first().map_or(Vec::new(), |c| c.iter().map(|p| p.0).collect());
     let rates: Vec<Vec<f64>> = curves.iter().map(|c| c.iter().map(|p| p.1).collect()).collect();
     // Each receiver takes its samples by itself: only where all have as many can they be held beside each other.
@@ -214,8 +230,8 @@ fn group(
         min_over_max: several.then(|| fairness::min_over_max(&goodputs)).flatten(),
         convergence_s: even.then(|| fairness::convergence(&times, &rates, EVEN.1, EVEN.0)).flatten(),
         loss_synchronisation: None,
-        owd_ms: merged(flows.iter().copied()),
-        rtt_ms: None,
+        owd_ms: merged(flows.iter().copied(), |f| f.owd_ms),
+        rtt_ms: merged(flows.iter().copied(), |f| f.rtt_ms),
         completion_ms: Distribution::of(&mut completion),
         completed: (completed > 0).then_some(completed),
         links: Vec::new(),
@@ -254,9 +270,9 @@ mod tests {
     #[test]
     fn several_flows_count_by_their_packets() {
         let (a, b) = (flow("f-1", &[1.0, 3.0], 30), flow("f-2", &[5.0, 9.0], 10));
-        let both = merged([&a, &b]).unwrap();
+        let both = merged([&a, &b], |f| f.owd_ms).unwrap();
         assert_eq!((both.min, both.max, both.mean), (1.0, 9.0, (2.0 * 30.0 + 7.0 * 10.0) / 40.0));
-        assert!(merged([&flow("f-3", &[], 0)]).is_none());
+        assert!(merged([&flow("f-3", &[], 0)], |f| f.owd_ms).is_none());
         assert!(is_one_of(&a, "f") && !is_one_of(&a, "f-1") && !is_one_of(&flow("f-x", &[], 0), "f"));
         assert!(!is_one_of(&flow("f-", &[], 0), "f"));
     }
@@ -282,7 +298,7 @@ mod tests {
             series.add("", "flow b", "goodput_bit_s", t, b);
         }
         let flows = [make("a", 1000), make("b", 3000)];
-        let all = [group("g", &flows.iter().collect::<Vec<_>>(), &series, 2.0, &|_| true)];
+        let all = [group("g", &flows.iter().collect::<Vec<_>>(), &series, (0.0, 2.0), &|_| vec![1000.0])];
         assert_eq!((all.len(), all[0].flows, all[0].goodput_bit_s), (1, 2, 16_000.0));
         assert_eq!(all[0].throughput_bit_s, (4000.0 + 2.0 * 52.0 * 10.0) * 4.0);
         assert_eq!((all[0].retransmission_rate, all[0].completed), (Some(0.25), Some(2)));
@@ -291,7 +307,10 @@ mod tests {
         assert_eq!(all[0].active_bit_s, Some(32_000.0));
         assert_eq!(covered([(3.0, 4.0), (0.0, 1.0), (0.5, 2.0), (5.0, 5.0)].into_iter()), 3.0);
         // Flows that stop because their time is over complete nothing.
-        let endless = group("g", &flows.iter().collect::<Vec<_>>(), &series, 2.0, &|_| false);
+        let endless = group("g", &flows.iter().collect::<Vec<_>>(), &series, (0.0, 2.0), &|_| Vec::new());
         assert_eq!((endless.completed, endless.completion_ms), (None, None));
+        // Of two seconds one was warm-up.
+        let warm = group("g", &flows.iter().collect::<Vec<_>>(), &series, (1.0, 2.0), &|_| Vec::new());
+        assert_eq!(warm.goodput_bit_s, 32_000.0);
     }
 }

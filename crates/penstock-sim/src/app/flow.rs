@@ -141,8 +141,12 @@ impl Source {
     /// A page has arrived whole: the reader looks at it.
     fn page_done(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
+        let from = cx.net.meter.counted_from;
         let flow = &mut cx.net.meter.flows[self.flow as usize];
-        flow.transfers.record((now - self.page).as_ns() as u64);
+        // A page that began while the run warmed up is not counted.
+        if self.page >= from {
+            flow.transfers.record((now - self.page).as_ns() as u64);
+        }
         flow.completed = None;
         let Load::Pages { think, .. } = &self.load else { return };
         let at = now + think.draw(&mut self.rng);

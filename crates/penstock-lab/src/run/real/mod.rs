@@ -1,5 +1,7 @@
 //! The grounds with a real Linux: this machine's kernel, or a virtual one in exact time.
 
+mod flows;
+
 use super::record::{Measured, assemble};
 use super::{Also, Ground, Options, Outcome, build};
 use crate::experiment::{self as spec, Experiment, Os, Script, program};
@@ -9,8 +11,7 @@ use penstock_kernel::{AppRun, DeviceEnd, FlowRun, SetupFailure, Trouble};
 use penstock_lang::{cisco, setup};
 use penstock_measure::record;
 use penstock_measure::{Distribution, Series};
-use penstock_model::traffic::Load;
-use penstock_model::{Diagnostic, Rng, Span, ifname};
+use penstock_model::{Diagnostic, Span, ifname};
 
 /// A device's name as Linux can have it: a Cisco router's `FastEthernet0/0` holds a stroke.
 fn device(name: &str) -> String {
@@ -24,6 +25,12 @@ fn notes(experiment: &Experiment) -> Vec<String> {
         let name = &host.name;
         if host.cost.is_some() {
             notes.push(format!("{name}: its processor's cost per packet is left out"));
+        }
+        if host.ahead != Span::ZERO {
+            notes.push(format!("{name}: its clock is that of all others"));
+        }
+        if host.processor.is_some() {
+            notes.push(format!("{name}: it shares its processor with nobody"));
         }
         if host.os != Os::Linux {
             notes.push(format!("{name}: Linux replaces its system"));
@@ -49,6 +56,9 @@ fn notes(experiment: &Experiment) -> Vec<String> {
             notes.push(format!("{}: a switch replaces the shared medium", ends.join(" ")));
         } else if link.half_duplex {
             notes.push(format!("{}: both directions send at once", ends.join(" ")));
+        }
+        for end in link.ends.iter().filter(|e| e.ring > 0) {
+            notes.push(format!("{}:{}: its card has no ring", end.host, end.dev));
         }
     }
     notes
@@ -86,15 +96,6 @@ pub(super) fn only_simulated(experiment: &Experiment) -> Vec<Diagnostic> {
         let help = "run it with --on sim, or run tcpdump as an [[app]]";
         faults.push(experiment.sources[place.source].fault(place.span.clone(), message, help));
     }
-    for flow in &experiment.flows {
-        match flow.load {
-            Load::Pages { .. } | Load::Arrivals(_) => {
-                faults.push(fault(&flow.place, "pages and arrivals"));
-            }
-            Load::Echo { .. } => faults.push(fault(&flow.place, "load = { echo }")),
-            _ => {}
-        }
-    }
     // One place, one sentence: a test of flent's is several flows.
     faults.dedup_by_key(|f| (f.file.clone(), f.line, f.column, f.message.clone()));
     faults
@@ -108,6 +109,7 @@ fn plan_of(experiment: &Experiment, seed: u64, exact: bool) -> Result<Plan, Vec<
     let mut plan = Plan {
         seed,
         duration: experiment.duration,
+        warmup: experiment.warmup,
         sample: experiment.sample(),
         offloads: experiment.offloads,
         exact,
@@ -146,7 +148,9 @@ fn plan_of(experiment: &Experiment, seed: u64, exact: bool) -> Result<Plan, Vec<
         plan.apps.push(plan::App { host: at(&app.on), run, at: app.at, after: app.after });
     }
     for flow in &experiment.flows {
-        flows(flow, seed, &at, &mut plan);
+        if let Err(fault) = flows::plan(flow, experiment, seed, &at, &mut plan) {
+            faults.push(fault);
+        }
     }
     if faults.is_empty() { Ok(plan) } else { Err(faults) }
 }
@@ -186,29 +190,6 @@ fn machine(host: &spec::Host) -> Result<plan::Host, Vec<Diagnostic>> {
     Ok(made)
 }
 
-fn flows(flow: &spec::Flow, seed: u64, at: &dyn Fn(&str) -> usize, plan: &mut Plan) {
-    let Some(addr) = plan.hosts[at(&flow.to)].address() else { return };
-    let mut dice = Rng::named(seed, &format!("flow/{}/start", flow.name));
-    for n in 0..flow.count {
-        let name = if flow.count == 1 { flow.name.clone() } else { format!("{}-{}", flow.name, n + 1) };
-        let width = (flow.at.1 - flow.at.0).as_ns().max(0) as u64 + 1;
-        let start = flow.at.0.as_ns() + ((u128::from(dice.next_u64()) * u128::from(width)) >> 64) as i64;
-        plan.flows.push(plan::Flow {
-            from: at(&flow.from),
-            to: at(&flow.to),
-            addr,
-            tcp: flow.tcp.clone(),
-            load: flow.load.clone(),
-            at: Span::from_ns(start),
-            until: flow.until,
-            tos: flow.tos,
-            mark: flow.mark,
-            port: if flow.count == 1 { flow.port } else { 0 },
-            name,
-        });
-    }
-}
-
 /// Carries out an experiment on the kernel this process finds itself in. `ground` is what the record calls it, `token` the job's.
 pub(super) fn run(
     experiment: &Experiment,
@@ -224,15 +205,6 @@ pub(super) fn run(
         let message = "txtime: senders on a real kernel do not name times of departure yet; run this on sim";
         return Err(vec![build::at(experiment, &flow.place, message.to_owned())]);
     }
-    // Their senders and receivers speak IPv4.
-    let four = |name: &str| {
-        let host = experiment.hosts.iter().find(|h| h.name == name);
-        host.is_some_and(|h| h.devices.iter().any(|d| !d.addresses.is_empty()))
-    };
-    if let Some(flow) = experiment.flows.iter().find(|flow| flow.ipv6 || !four(&flow.to)) {
-        let message = "flows over IPv6 run on sim alone: elsewhere write an [[app]], iperf3 -6 or ping -6";
-        return Err(vec![build::at(experiment, &flow.place, message.to_owned())]);
-    }
     let seed = options.seed.unwrap_or(experiment.seed);
     let mut plan = plan_of(experiment, seed, ground == Ground::Virtual)?;
     plan.token = token.to_owned();
@@ -246,11 +218,20 @@ pub(super) fn run(
     if let Some(said) = ran.flows.iter().filter_map(complaint).find(|said| !said.is_empty()) {
         return Err(said.lines().map(Diagnostic::error).collect());
     }
+    let failed = plan.flows.iter().zip(&ran.flows).filter_map(|(flow, run)| {
+        let why = run.sent.as_ref()?.failed.as_ref()?;
+        Some(format!("{}: it could not connect to {why}", flow.name))
+    });
+    let failed: Vec<String> = failed.collect();
     let tc = ran.devices.iter().filter(|d| experiment.hosts[d.host].cisco.is_none());
     let tc = tc.map(|d| (experiment.hosts[d.host].name.clone(), d.dev.clone(), d.text.clone())).collect();
     let outputs = ran.apps.iter().map(|a| a.output.clone()).collect();
     let flows: Vec<record::Flow> =
-        plan.flows.iter().zip(&ran.flows).map(|(f, run)| flow_record(experiment, &plan, f, run)).collect();
+        plan.flows.iter().zip(&ran.flows).map(|(f, run)| flows::record(experiment, &plan, f, run)).collect();
+    let passages = plan.flows.iter().zip(&ran.flows).enumerate();
+    let passages = passages.filter(|(_, (f, _))| f.trace).map(|(n, (_, run))| (n, flows::passages(run)));
+    let passages = passages.collect();
+    let transfers = flows::transfers(&plan, &ran);
     let devices = ran.devices.iter().filter(|d| experiment.hosts[d.host].cisco.is_none());
     let failure = |f: &SetupFailure| record::SetupFailure {
         host: f.host.clone(),
@@ -258,9 +239,9 @@ pub(super) fn run(
         message: f.message.clone(),
     };
     let measured = Measured {
-        rig: rig(experiment, &ran),
+        rig: rig(experiment, &ran, failed),
         apps: experiment.apps.iter().zip(&ran.apps).map(|(app, run)| app_record(app, run)).collect(),
-        groups: super::record::groups(experiment, &flows, &series),
+        groups: super::record::groups(experiment, &flows, &transfers, &series),
         together: super::record::together(experiment, &flows),
         flows,
         devices: devices.map(|d| device_record(experiment, d)).collect(),
@@ -275,7 +256,7 @@ pub(super) fn run(
         series,
         outputs,
         tc,
-        passages: Vec::new(),
+        passages,
         packet_hops: 0,
         one_thread: None,
         captures: Vec::new(),
@@ -295,7 +276,7 @@ fn refusal(failure: &SetupFailure) -> Diagnostic {
     }
 }
 
-fn rig(experiment: &Experiment, ran: &penstock_kernel::Outcome) -> record::Rig {
+fn rig(experiment: &Experiment, ran: &penstock_kernel::Outcome, failed: Vec<String>) -> record::Rig {
     let facts = &ran.facts;
     let hosts = experiment.hosts.iter().zip(&ran.forwards).map(|(host, forwards)| record::Host {
         name: host.name.clone(),
@@ -330,7 +311,7 @@ fn rig(experiment: &Experiment, ran: &penstock_kernel::Outcome) -> record::Rig {
             offloads: facts.offloads.clone(),
             delay_by: facts.delay_by.clone(),
             drop_reasons: ran.reasons.clone(),
-            notes: notes(experiment),
+            notes: notes(experiment).into_iter().chain(failed).collect(),
         }),
     }
 }
@@ -364,68 +345,6 @@ fn app_record(app: &spec::App, run: &AppRun) -> record::App {
         rtt_ms: Distribution::of(&mut rtts),
         jitter_ms: said.jitter_ms,
         intervals: said.intervals.iter().map(interval).collect(),
-    }
-}
-
-/// Bytes of headers of a datagram, and of a segment with timestamps.
-const HEADERS: [u64; 2] = [28, 52];
-/// Those of the frame around it.
-const ETHERNET: u64 = 14;
-
-fn flow_record(experiment: &Experiment, plan: &Plan, flow: &plan::Flow, run: &FlowRun) -> record::Flow {
-    let sent = run.sent.clone().unwrap_or_default();
-    let received = run.received.clone().unwrap_or_default();
-    let tcp = flow.tcp.is_some();
-    let start = run.sent.as_ref().map(|s| s.start_s);
-    let end =
-        sent.end_s.unwrap_or_else(|| flow.until.unwrap_or(plan.duration).min(plan.duration).as_secs_f64());
-    // What was given before the end may arrive behind it.
-    let ended = tcp && sent.end_s.is_some();
-    let end = if ended { end } else { received.last_s.unwrap_or(end).max(end) };
-    let life = start.map_or(0.0, |s| end - s);
-    let rate = |bytes: u64| if life > 0.0 { bytes as f64 * 8.0 / life } else { 0.0 };
-    let frame = HEADERS[usize::from(tcp)] + ETHERNET;
-    let group = experiment
-        .flows
-        .iter()
-        .find(|f| flow.name == f.name || flow.name.starts_with(&format!("{}-", f.name)));
-    record::Flow {
-        analysis: None,
-        name: flow.name.clone(),
-        from: plan.hosts[flow.from].name.clone(),
-        to: plan.hosts[flow.to].name.clone(),
-        proto: if tcp { "tcp" } else { "udp" }.to_owned(),
-        group: group.and_then(|f| f.group.clone()),
-        app: None,
-        start_s: start,
-        end_s: sent.end_s,
-        sent_packets: sent.sent_packets,
-        received_packets: received.received_packets,
-        // Of TCP the retransmits; what is still on the way when the run ends is not lost.
-        lost_packets: match tcp {
-            true => sent.retransmitted_packets.unwrap_or(0),
-            false => sent.sent_packets.saturating_sub(received.received_packets),
-        },
-        // What is under way in a kernel nobody can count.
-        in_flight_packets: None,
-        copied_packets: None,
-        fragments: None,
-        losses: Vec::new(),
-        marked_packets: received.marked_packets,
-        retransmitted_packets: sent.retransmitted_packets,
-        payload_bytes: Some(received.bytes),
-        sent_bytes: Some(sent.sent_bytes + sent.sent_packets * frame),
-        received_bytes: Some(received.bytes + received.received_packets * frame),
-        goodput_bit_s: rate(received.bytes),
-        throughput_bit_s: rate(received.bytes + received.received_packets * HEADERS[usize::from(tcp)]),
-        owd_ms: received.owd_ms,
-        rtt_ms: None,
-        owd_quantiles_ms: Vec::new(),
-        jitter_mean_ms: None,
-        jitter_max_ms: None,
-        jitter_ms: received.jitter_ms,
-        dscp: super::outcome::code_point(flow.tos),
-        late_us: sent.late_us,
     }
 }
 
@@ -492,27 +411,7 @@ fn series(experiment: &Experiment, plan: &Plan, ran: &penstock_kernel::Outcome) 
     for (host, object, metric, time, value) in &ran.series {
         all.add(&plan.hosts[*host].name, object, metric, *time, *value);
     }
-    for (flow, run) in plan.flows.iter().zip(&ran.flows) {
-        let object = format!("flow {}", flow.name);
-        let mut before = run.sent.as_ref().map_or(0.0, |s| s.start_s.max(0.0));
-        for s in run.received.iter().flat_map(|r| &r.samples) {
-            if s.time_s <= before {
-                continue;
-            }
-            all.add("", &object, "goodput_bit_s", s.time_s, s.bytes as f64 * 8.0 / (s.time_s - before));
-            before = s.time_s;
-            if let Some(owd) = s.owd_ms {
-                all.add("", &object, "owd_ms", s.time_s, owd);
-            }
-        }
-        for s in run.sent.iter().flat_map(|s| &s.samples) {
-            all.add("", &object, "cwnd_packets", s.time_s, f64::from(s.cwnd_packets));
-            all.add("", &object, "srtt_ms", s.time_s, s.srtt_ms);
-            if let Some(threshold) = s.ssthresh_packets {
-                all.add("", &object, "ssthresh_packets", s.time_s, f64::from(threshold));
-            }
-        }
-    }
+    flows::series(plan, ran, &mut all);
     for (app, run) in experiment.apps.iter().zip(&ran.apps) {
         let Some(start) = run.start_s else { continue };
         let said: Printed = printed::parse(&app.run, &run.output);

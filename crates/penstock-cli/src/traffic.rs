@@ -227,6 +227,9 @@ pub struct RecvArgs {
     /// Receive buffer, bytes
     #[arg(long)]
     rcvbuf: Option<usize>,
+    /// Congestion control of TCP, for what of it is the receiver's
+    #[arg(long)]
+    cc: Option<String>,
     /// Maximum segment size to announce, bytes
     #[arg(long)]
     mss: Option<u32>,
@@ -265,6 +268,7 @@ pub fn recv(args: &RecvArgs) -> Result<ExitCode> {
         until: args.until.or(args.long),
         interval: args.interval.unwrap_or(Span::ZERO),
         rcvbuf: args.rcvbuf,
+        cc: args.cc.clone(),
         mss: args.mss,
         once: false,
         warmup: args.warmup.unwrap_or(Span::ZERO),

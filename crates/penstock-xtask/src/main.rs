@@ -10,6 +10,7 @@ mod count;
 mod deny;
 mod difftc;
 mod dist;
+mod families;
 mod grounds;
 mod growth;
 mod kinds;
@@ -56,6 +57,8 @@ enum Command {
     Python,
     /// Build the page for the browser into web/dist, which any static host serves
     Web(web::Args),
+    /// Run the families of experiments on the simulator and in the virtual machine over seeds, and compare what they measured
+    Families(families::Args),
     /// Record what real bash and the real tools make of setups and scripts, in the virtual machine
     Grounds(grounds::Args),
     /// What the virtual machine's first process starts
@@ -97,6 +100,7 @@ fn main() -> Result<()> {
             Err(why) => anyhow::bail!("the Python module was not tried: {why}"),
         },
         Command::Web(args) => web::run(&args),
+        Command::Families(args) => families::run(&args),
         Command::Grounds(args) => grounds::run(&args),
         Command::Inside(args) => grounds::inside(&args),
         Command::NewKind(args) => kinds::new(&args),

@@ -140,7 +140,7 @@ pub(crate) fn arguments(plan: &Plan, n: usize, sends: bool, epoch_ns: i64) -> Ve
     }
     if let Some(tcp) = flow.tcp.as_ref().map(TcpWishes::resolved) {
         // Linux's own TCP stands in for ns-2's.
-        if let Some(cc) = tcp.cc.filter(|_| sends && tcp.ns2.is_none()) {
+        if let Some(cc) = tcp.cc.filter(|_| tcp.ns2.is_none()) {
             put("--cc", cc);
         }
         if let Some(mss) = tcp.mss {

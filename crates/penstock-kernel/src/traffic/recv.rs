@@ -33,6 +33,8 @@ pub struct RecvOptions {
     pub interval: Span,
     /// Receive buffer, bytes.
     pub rcvbuf: Option<usize>,
+    /// Congestion control, for what of it is the receiver's (DCTCP's echo of marks); `None`: the kernel's.
+    pub cc: Option<String>,
     /// Maximum segment size to announce, bytes.
     pub mss: Option<u32>,
     /// Stop when the first connection has ended.
@@ -362,6 +364,11 @@ fn stream(mut watch: Watch<'_>) -> Result<(RecvReport, OwnedFd), String> {
     let fd = bound(SockType::Stream, options)?;
     if let Some(bytes) = options.rcvbuf {
         setsockopt(&fd, sockopt::RcvBuf, &bytes).map_err(|e| say("rcvbuf", e))?;
+    }
+    if let Some(cc) = &options.cc {
+        setsockopt(&fd, sockopt::TcpCongestion, &cc.into()).map_err(|e| {
+            format!("congestion control {cc}: {e}: this kernel has it not (modprobe tcp_{cc})")
+        })?;
     }
     if let Some(mss) = options.mss {
         setsockopt(&fd, sockopt::TcpMaxSeg, &mss).map_err(|e| say("mss", e))?;

@@ -137,6 +137,9 @@ pub fn send(goal: &Goal, options: &SendOptions) -> Result<SendReport, String> {
     if goal.udp { datagrams(goal, &options) } else { stream(goal, &options) }
 }
 
+/// How long a sender of probes keeps its port behind the run's end.
+const HOLD: std::time::Duration = std::time::Duration::from_millis(500);
+
 /// Where a goal is, by the first of its addresses.
 pub(super) fn address(goal: &Goal) -> Result<SocketAddr, String> {
     let to = (goal.host.as_str(), goal.port);
@@ -270,6 +273,10 @@ fn datagrams(goal: &Goal, options: &SendOptions) -> Result<SendReport, String> {
         answers(&socket, until, options, &mut rtts);
     }
     report.end_s = finished.then(|| seconds(options, clock()));
+    // What comes back behind the run's end finds its port open, and is not told otherwise.
+    if options.echo && options.end.is_some() {
+        std::thread::sleep(HOLD);
+    }
     report.late_us = Distribution::of(&mut late);
     report.rtt_ms =
         Distribution::of(&mut rtts.iter().map(|(_, rtt)| *rtt as f64 / 1e6).collect::<Vec<f64>>());

@@ -94,6 +94,28 @@ fn what_the_warm_up_sent_is_nobodys() {
     }
 }
 
+/// A transfer and a page that began while the run warmed up are not among the completion times.
+#[test]
+fn transfers_of_the_warm_up_are_not_counted() {
+    let flow = |at: &str, load: &str| {
+        format!("[[flow]]\nfrom = \"a\"\nto = \"b\"\ngroup = \"g\"\nat = \"{at}\"\nload = {load}\n")
+    };
+    let text = TWO.split("[[flow]]").next().unwrap().replace("SETUP_A", "").replace("SETUP_B", "");
+    let text = text.replacen("duration", "warmup = \"1s\"\nduration", 1);
+    let completed = |flows: &str| {
+        let outcome = outcome(&format!("{text}{flows}"), flows);
+        let group = &outcome.record.groups[0];
+        (group.completed, group.completion_ms.map(|d| d.max < 1000.0))
+    };
+    let (early, late) = (flow("500ms", "{ bytes = \"60k\" }"), flow("1100ms", "{ bytes = \"30k\" }"));
+    assert_eq!(completed(&early), (None, None));
+    assert_eq!(completed(&format!("{early}{late}")), (Some(1), Some(true)));
+    // A page of 100 kB takes more than a second: the first began before the warm-up's end.
+    let pages = "{ pages = \"100k\", think = \"10s\" }";
+    assert_eq!(completed(&flow("500ms", pages)), (None, None));
+    assert_eq!(completed(&flow("1500ms", pages)).0, Some(1));
+}
+
 #[test]
 fn what_vanished_has_its_line() {
     let run = |a: &str, b: &str| {

@@ -76,10 +76,12 @@ impl Host {
                 let one = [(r.via, r.dev)];
                 let all: Vec<_> = r.nexthops.iter().map(|h| (h.via, h.dev)).collect();
                 let all = if all.is_empty() { &one[..] } else { &all[..] };
-                let same = |(way, named): (&(Option<IpAddr>, u32), &(Option<IpAddr>, Option<u32>))| {
-                    named.1.is_none_or(|dev| dev == way.1) && named.0.is_none_or(|via| Some(via) == way.0)
+                let same = |way: &(Option<IpAddr>, u32), via: Option<IpAddr>, dev: Option<u32>| {
+                    dev.is_none_or(|dev| dev == way.1) && via.is_none_or(|via| Some(via) == way.0)
                 };
-                named.is_empty() || all.len() <= named.len() && all.iter().zip(&named).all(same)
+                let pairs = all.iter().zip(&named);
+                named.is_empty()
+                    || all.len() <= named.len() && pairs.into_iter().all(|(way, n)| same(way, n.0, n.1))
             };
             let shape = |r: &Route| match (by, r.by) {
                 (Some(by), of) => of.is_some_and(|of| of.id == by.id),

@@ -8,6 +8,7 @@ use crate::route::{self, Prefix, Route, RouteKind};
 use crate::{Address, Effect, Host};
 use penstock_model::{Kernel, KernelError, Time};
 use penstock_sched::Cx;
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 impl Host {
@@ -187,6 +188,20 @@ impl Host {
         self.fib.remove(|r| {
             r.dev == ifindex && r.proto != route::KERNEL && r.src.is_some_and(|src| !own.contains(&src))
         });
+        // Whatever way they lead, routes do not name a source that is nobody's here (fib_sync_down_addr).
+        let table = match self.fib.l3mdevs().of(ifindex).table {
+            0 => route::MAIN,
+            table => table,
+        };
+        let sources: BTreeSet<Ipv4Addr> =
+            self.fib.routes().filter(|r| r.table == table).filter_map(|r| r.src).collect();
+        let stands =
+            |src: Ipv4Addr| self.devices.iter().any(|d| d.addresses.iter().any(|a| a.prefix.addr == src));
+        let lost: BTreeSet<Ipv4Addr> =
+            sources.into_iter().filter(|&src| !stands(src) && !self.is_local(src)).collect();
+        if !lost.is_empty() {
+            self.fib.remove(|r| r.table == table && r.src.is_some_and(|src| lost.contains(&src)));
+        }
         if own.is_empty() {
             // The last address: the device leaves IP altogether (inetdev_destroy, fib_disable_ip).
             self.fib.remove(|r| r.uses(ifindex) && r.by.is_none());
@@ -249,14 +264,14 @@ impl Host {
     /// ENETUNREACH (101) where the gateway is on no network of this machine, EEXIST where there is one already.
     pub fn add_route(&mut self, dst: Prefix, gateway: Ipv4Addr) -> Result<(), KernelError> {
         let hop = self.fib.search(gateway);
-        if hop.kind != Some(RouteKind::Unicast) || hop.next != gateway {
+        if hop.kind != Some(RouteKind::Unicast) || hop.six != 0 || hop.next != gateway {
             return Err(KernelError::errno(101));
         }
         let dst = dst.network();
         if self.fib.to(route::MAIN, dst).any(|r| r.metric == 0) {
             return Err(KernelError::errno(KernelError::EEXIST));
         }
-        self.fib.insert(Route { via: Some(gateway), dev: hop.oif, ..Route::new(dst) });
+        self.fib.insert(Route { via: Some(gateway.into()), dev: hop.oif, ..Route::new(dst) });
         Ok(())
     }
 

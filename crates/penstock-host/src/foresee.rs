@@ -45,7 +45,7 @@ impl Host {
                 };
                 let own = || self.device(hop.oif).and_then(crate::NetDevice::primary_address);
                 let src = if hop.src.is_unspecified() { own() } else { Some(hop.src) };
-                WayTo { goes, oif: hop.oif, next: hop.next.into(), src: src.map(IpAddr::V4) }
+                WayTo { goes, oif: hop.oif, next: self.fib.next_of(&hop), src: src.map(IpAddr::V4) }
             }
             IpAddr::V6(dst) => {
                 let hop = self.search6(&Key6::to(dst));

@@ -5,7 +5,7 @@
 //!
 //! Follows: linux v6.12 `net/ipv4/nexthop.c` `remove_nexthop`, `remove_nexthop_from_groups`, `replace_nexthop`, `nexthop_flush_dev`,
 //! `nh_find_unused_id`, `nexthop_is_blackhole`.
-//! Differs: no nexthop of IPv4's routes has a gateway of IPv6, no encapsulation, no resilient groups.
+//! Differs: no encapsulation, no resilient groups.
 
 use crate::Host;
 use crate::route::{NextHop, Route, RouteKind};
@@ -210,18 +210,14 @@ impl Host {
 /// A route leads these ways.
 pub(crate) fn lead(route: &mut Route, ways: &[(u32, &Single, u16)]) {
     let given = route.by.and_then(|by| RouteKind::of(by.kind)).unwrap_or(route.kind);
-    let four = |via: Option<IpAddr>| match via {
-        Some(IpAddr::V4(via)) => Some(via),
-        _ => None,
-    };
     (route.kind, route.via, route.dev, route.onlink) = (given, None, 0, false);
     route.nexthops.clear();
     match ways {
         [(_, way, _)] if way.blackhole => route.kind = RouteKind::Blackhole,
-        [(_, way, _)] => (route.via, route.dev, route.onlink) = (four(way.via), way.dev, way.onlink),
+        [(_, way, _)] => (route.via, route.dev, route.onlink) = (way.via, way.dev, way.onlink),
         ways => {
             let hop = |&(_, way, weight): &(u32, &Single, u16)| NextHop {
-                via: four(way.via),
+                via: way.via,
                 dev: way.dev,
                 weight: weight.into(),
                 onlink: way.onlink,

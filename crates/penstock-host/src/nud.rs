@@ -315,7 +315,7 @@ impl Host {
             return;
         }
         let at = match hop.neigh {
-            0 => self.neigh.find(hop.oif, hop.next.into()),
+            0 => self.neigh.find(hop.oif, self.fib.next_of(&hop)),
             known => Some(known - 1),
         };
         if let Some(at) = at {

@@ -374,13 +374,20 @@ impl Host {
         let mut routes: Vec<_> = self.fib.routes().filter(|r| r.table == MAIN).collect();
         routes.sort_by_key(|r| (r.dst.addr, 32 - r.dst.len, r.metric));
         for r in routes {
-            let refuses = !matches!(r.kind, RouteKind::Unicast);
+            let refuses = matches!(r.kind, RouteKind::Unreachable | RouteKind::Prohibit);
+            //= linux v6.12 net/ipv4/fib_trie.c fib_route_seq_show: of several ways the first
+            let (via, dev) = r.nexthops.first().map_or((r.via, r.dev), |hop| (hop.via, hop.dev));
             let flags = if refuses { 0x200 } else { 0 }
                 | 1
-                | if r.via.is_some() { 2 } else { 0 }
+                | if via.is_some() { 2 } else { 0 }
                 | if r.dst.len == 32 { 4 } else { 0 };
-            let dev = self.device(r.dev).map_or("*", |d| d.name.as_str());
-            let via = hex(r.via.unwrap_or(std::net::Ipv4Addr::UNSPECIFIED));
+            // A nexthop that drops all stands on `lo`.
+            let dev = if r.by.is_some() && dev == 0 { 1 } else { dev };
+            let dev = self.device(dev).map_or("*", |d| d.name.as_str());
+            let via = hex(match via {
+                Some(std::net::IpAddr::V4(via)) => via,
+                _ => std::net::Ipv4Addr::UNSPECIFIED,
+            });
             let mask = format!("{:08X}", r.dst.mask().swap_bytes());
             out += &line(format!(
                 "{dev}\t{}\t{via}\t{flags:04X}\t0\t0\t{}\t{mask}\t0\t0\t0",

@@ -118,7 +118,12 @@ impl Host {
         let key = Key { src, oif: bound, ..Key::to(dst) };
         let route = if bound == 0 { self.route_output(key) } else { self.route_bound(key) };
         let hop = self.fib.turned(route, dst, cx.now);
-        if icmp.code & 7 > 3 || hop.kind != Some(RouteKind::Unicast) || hop.next != by || by == dst {
+        if icmp.code & 7 > 3
+            || hop.kind != Some(RouteKind::Unicast)
+            || hop.six != 0
+            || hop.next != by
+            || by == dst
+        {
             return;
         }
         let nobody = new.is_multicast() || new.is_broadcast() || new.octets()[0] == 0;

@@ -128,8 +128,8 @@ pub const BOOT: u8 = 3;
 /// One way of a route over several.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NextHop {
-    /// Gateway.
-    pub via: Option<Ipv4Addr>,
+    /// Gateway, of IPv4 or of IPv6 (RFC 5549).
+    pub via: Option<IpAddr>,
     /// Interface index.
     pub dev: u32,
     /// Its part of the traffic, from 1.
@@ -149,8 +149,8 @@ pub struct Route {
     pub tos: u8,
     /// What happens.
     pub kind: RouteKind,
-    /// Gateway; `None` where destinations are on the link.
-    pub via: Option<Ipv4Addr>,
+    /// Gateway, of IPv4 or of IPv6 (RFC 5549); `None` where destinations are on the link.
+    pub via: Option<IpAddr>,
     /// Interface index; 0 for the refusing kinds.
     pub dev: u32,
     /// Preferred source address.
@@ -335,7 +335,7 @@ pub struct Hop {
     pub kind: Option<RouteKind>,
     /// Interface out (or, for local ones, the interface the address stands on).
     pub oif: u32,
-    /// The next hop: the gateway, or the destination itself.
+    /// The next hop: the gateway, or the destination itself; that too where the gateway is of IPv6 (`rt_nexthop`).
     pub next: Ipv4Addr,
     /// Source address for packets made here.
     pub src: Ipv4Addr,
@@ -351,6 +351,8 @@ pub struct Hop {
     pub(crate) mtu_locked: bool,
     /// The TTL of what is made here (`hoplimit`); 0: the host says.
     pub(crate) hoplimit: u8,
+    /// The gateway of IPv6, as [`Fib::next_of`] knows it; 0 for none.
+    pub(crate) six: u16,
 }
 
 impl Hop {
@@ -378,6 +380,7 @@ impl Hop {
         mtu: 0,
         mtu_locked: false,
         hoplimit: 0,
+        six: 0,
     };
     fn refusing(kind: RouteKind) -> Hop {
         Hop { kind: Some(kind), ..Hop::NONE }

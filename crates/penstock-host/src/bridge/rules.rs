@@ -110,7 +110,7 @@ impl Host {
                     return self.not_bridged(frame, "rp-filter", cx);
                 }
                 let bridged = hop.kind == Some(RouteKind::Unicast) && self.forwards_from(bridge);
-                (if bridged { hop.oif } else { 0 }, IpAddr::V4(hop.next))
+                (if bridged { hop.oif } else { 0 }, self.fib.next_of(&hop))
             }
             L3::Ipv6(h) => {
                 let hop = self.lookup6(&Key6 {

@@ -154,7 +154,9 @@ impl Host {
             let dst = if r.dst.len == 0 && !numeric { "default".to_owned() } else { r.dst.addr.to_string() };
             let via = match (refused, r.via) {
                 (true, _) => "-".to_owned(),
-                (false, via) => via.unwrap_or(Ipv4Addr::UNSPECIFIED).to_string(),
+                //= linux v6.12 net/ipv4/fib_trie.c fib_route_seq_show: a gateway of IPv6 has no place there
+                (false, Some(IpAddr::V4(via))) => via.to_string(),
+                (false, _) => Ipv4Addr::UNSPECIFIED.to_string(),
             };
             let mask = Ipv4Addr::from(r.dst.mask()).to_string();
             let flags = if refused {
@@ -215,8 +217,9 @@ impl Host {
             let known = self.neigh.iter().find(|n| n.addr == IpAddr::V4(addr)).map(|n| n.ifindex);
             let hop = self.fib.search(addr);
             let out = dev.map(str::to_owned).or_else(|| {
-                let index =
-                    known.or((hop.kind == Some(RouteKind::Unicast) && hop.next == addr).then_some(hop.oif));
+                let index = known
+                    .or((hop.kind == Some(RouteKind::Unicast) && (hop.next, hop.six) == (addr, 0))
+                        .then_some(hop.oif));
                 index.and_then(|i| self.device(i)).map(|d| d.name.clone())
             });
             let Some(out) = out else {

@@ -148,7 +148,9 @@ impl Host {
         }
         let out = &self.devices[hop.oif];
         let other = || self.source_elsewhere(hop.oif);
-        out.address_towards(hop.next).or_else(other).unwrap_or(Ipv4Addr::UNSPECIFIED)
+        //= linux v6.12 net/ipv4/fib_semantics.c fib_info_update_nhc_saddr: no address is nearer to a gateway of IPv6 than another
+        let next = if hop.six == 0 { hop.next } else { Ipv4Addr::UNSPECIFIED };
+        out.address_towards(next).or_else(other).unwrap_or(Ipv4Addr::UNSPECIFIED)
     }
     /// The source address of what this machine sends to `dst`; `None` where there is no route.
     pub fn source_towards(&mut self, dst: Ipv4Addr) -> Option<Ipv4Addr> {
@@ -224,14 +226,20 @@ impl Host {
         let at = match hop.neigh {
             0 if !self.devices[hop.oif].has_header_of_ethernet() => {
                 // There is nobody to be found on a tunnel.
-                self.note_next_hop(&mut packet, hop.oif, hop.next.into());
+                let next = self.fib.next_of(&hop);
+                self.note_next_hop(&mut packet, hop.oif, next);
                 self.xmit(hop.oif, packet, cx);
                 return;
             }
             0 => {
-                let at = self.neigh.find_or_create(hop.oif, hop.next.into(), cx.now);
+                if hop.six != 0 && self.devices[hop.oif].mtu < crate::six::MIN_MTU {
+                    //= linux v6.12 net/ipv6/ndisc.c ndisc_constructor: there is no IPv6 on the device
+                    self.discard(packet, "ip_output", "no-neighbour", cx);
+                    return;
+                }
+                let at = self.neigh.find_or_create(hop.oif, self.fib.next_of(&hop), cx.now);
                 if let L3::Ipv4(h) = packet.l3 {
-                    self.fib.note_neigh(h.dst, hop.next, at);
+                    self.fib.note_neigh(h.dst, &hop, at);
                 }
                 at
             }

@@ -6,7 +6,7 @@
 use super::{DEFAULT, Hop, Key, L3mdevs, LOCAL, MAIN, Prefix, Route, RouteKind, Rule};
 use penstock_lang::ip::RuleSpec;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Places of the cache: as many as this at first, more as more destinations are known, and never more than this.
 const CACHE: (usize, usize) = (16, 1 << 16);
@@ -33,6 +33,9 @@ impl Cached {
         Cached { dst, generation, hop, from: Ipv4Addr::UNSPECIFIED }
     }
 }
+
+/// Gateways of IPv6 that can be known at a time.
+const MOST_GATEWAYS6: usize = 60_000;
 
 /// In the order routes are searched: table (`local` first), longest prefix, address, ToS, lowest metric.
 type Place = (u64, u8, Ipv4Addr, u8, u32);
@@ -68,6 +71,9 @@ pub struct Fib {
     taken: usize,
     /// What redirects have told of, by destination.
     pub(super) turns: BTreeMap<Ipv4Addr, super::turns::Turn>,
+    /// Gateways of IPv6 that routes have led to, each once: [`Hop`] holds its place, from 1.
+    gateways6: Vec<Ipv6Addr>,
+    places6: BTreeMap<Ipv6Addr, u16>,
 }
 
 impl Default for Fib {
@@ -83,6 +89,8 @@ impl Default for Fib {
             l3mdevs: L3mdevs::default(),
             with_realms: 0,
             turns: BTreeMap::new(),
+            gateways6: Vec::new(),
+            places6: BTreeMap::new(),
             cache: vec![Cached::EMPTY; CACHE.0],
             taken: 0,
             generation: 1,
@@ -154,6 +162,29 @@ impl Fib {
         *self.lengths.entry((rank(route.table), 32 - route.dst.len)).or_default() += 1;
         self.choosy += usize::from(is_choosy(route));
         self.with_realms += usize::from(route.realms != 0);
+        for via in route.nexthops.iter().map(|hop| hop.via).chain([route.via]) {
+            let Some(IpAddr::V6(via)) = via else { continue };
+            if self.gateways6.len() < usize::from(u16::MAX) && !self.places6.contains_key(&via) {
+                self.gateways6.push(via);
+                self.places6.insert(via, self.gateways6.len() as u16);
+            }
+        }
+    }
+    /// Whether no more gateways of IPv6 find room but those that are known.
+    pub(crate) fn is_full6(&self) -> bool {
+        self.gateways6.len() >= MOST_GATEWAYS6
+    }
+    /// The neighbour that packets of this way are given to.
+    #[inline]
+    pub(crate) fn next_of(&self, hop: &Hop) -> IpAddr {
+        match hop.six {
+            0 => hop.next.into(),
+            place => self.gateway6(place),
+        }
+    }
+    #[cold]
+    fn gateway6(&self, place: u16) -> IpAddr {
+        self.gateways6.get(usize::from(place) - 1).map_or(Ipv6Addr::UNSPECIFIED, |via| *via).into()
     }
     fn uncounted(&mut self, route: &Route) {
         let length = (rank(route.table), 32 - route.dst.len);
@@ -374,7 +405,7 @@ impl Fib {
     /// `fib_rules_lookup`.
     pub(crate) fn search_key(&self, key: &Key) -> Hop {
         match self.search_route(key) {
-            Ok(Some(r)) => Fib::hop_of(r, key),
+            Ok(Some(r)) => self.hop_of(r, key),
             Ok(None) => Hop::NONE,
             Err(kind) => Hop::refusing(kind),
         }
@@ -402,7 +433,7 @@ impl Fib {
         }
         Ok(None)
     }
-    fn hop_of(r: &Route, key: &Key) -> Hop {
+    fn hop_of(&self, r: &Route, key: &Key) -> Hop {
         let (via, dev) = match r.nexthops.as_slice() {
             [] => (r.via, r.dev),
             hops => {
@@ -421,10 +452,15 @@ impl Fib {
             }
         };
         let mtu = r.metrics.iter().find(|m| m.0 == MTU);
+        let (next, six) = match via {
+            Some(IpAddr::V4(via)) => (via, 0),
+            Some(IpAddr::V6(via)) => (key.dst, self.places6.get(&via).copied().unwrap_or(0)),
+            None => (key.dst, 0),
+        };
         Hop {
             kind: Some(r.kind),
             oif: dev,
-            next: via.unwrap_or(key.dst),
+            next,
             src: r.src.unwrap_or(Ipv4Addr::UNSPECIFIED),
             neigh: 0,
             table: r.table,
@@ -432,6 +468,7 @@ impl Fib {
             mtu: mtu.map_or(0, |m| m.1.min(MTU_MAX) as u16),
             mtu_locked: mtu.is_some_and(|m| m.2),
             hoplimit: r.metrics.iter().find(|m| m.0 == HOPLIMIT).map_or(0, |m| m.1.min(255) as u8),
+            six,
         }
     }
     /// `fib_table_lookup`: the lengths of prefix that the table has, the longest first; of each the routes to the one prefix that matches.
@@ -461,8 +498,9 @@ impl Fib {
     }
     /// Notes where the neighbour of a destination stands, for the next packet.
     #[inline]
-    pub(crate) fn note_neigh(&mut self, dst: Ipv4Addr, next: Ipv4Addr, neigh: u32) {
-        if let Some(cached) = self.cached_mut(dst).filter(|c| c.hop.next == next) {
+    pub(crate) fn note_neigh(&mut self, dst: Ipv4Addr, hop: &Hop, neigh: u32) {
+        let same = |c: &Hop| (c.next, c.six) == (hop.next, hop.six);
+        if let Some(cached) = self.cached_mut(dst).filter(|c| same(&c.hop)) {
             cached.hop.neigh = neigh + 1;
         }
     }

@@ -6,7 +6,7 @@
 
 use super::{Fib, Hop, Route};
 use penstock_model::{Span, Time};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// A better gateway.
 pub(super) struct Turn {
@@ -26,7 +26,9 @@ impl Fib {
         !self.turns.is_empty()
     }
     fn turn_of(&self, hop: &Hop, dst: Ipv4Addr, now: Time) -> Option<&Turn> {
-        self.turns.get(&dst).filter(|t| now < t.until && (hop.next, hop.oif) == (t.from, t.oif))
+        self.turns
+            .get(&dst)
+            .filter(|t| now < t.until && hop.six == 0 && (hop.next, hop.oif) == (t.from, t.oif))
     }
     /// The next hop to `dst` where the route names `hop`.
     #[cold]
@@ -56,7 +58,7 @@ impl Fib {
     pub(super) fn watch_turns(&mut self, gone: &Route) {
         let ways = gone.nexthops.iter().map(|hop| (hop.via, hop.dev)).chain([(gone.via, gone.dev)]);
         for (via, dev) in ways {
-            let Some(via) = via else { continue };
+            let Some(IpAddr::V4(via)) = via else { continue };
             let is = |turn: &Turn| (turn.from, turn.oif) == (via, dev);
             if self.turns.values().any(is) && !self.has_gateway(via, dev) {
                 self.turns.retain(|_, turn| !is(turn));
@@ -66,7 +68,7 @@ impl Fib {
     /// Whether some route goes by this gateway out of this device.
     //= linux v6.12 net/ipv4/fib_semantics.c ip_fib_check_default
     pub(crate) fn has_gateway(&self, gateway: Ipv4Addr, dev: u32) -> bool {
-        let is = |via: Option<Ipv4Addr>, by: u32| via == Some(gateway) && by == dev;
+        let is = |via: Option<IpAddr>, by: u32| via == Some(gateway.into()) && by == dev;
         self.routes().any(|r| is(r.via, r.dev) || r.nexthops.iter().any(|hop| is(hop.via, hop.dev)))
     }
 }

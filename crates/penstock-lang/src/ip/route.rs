@@ -5,7 +5,7 @@
 
 use super::rt_names::{METRICS, number_of_control, protocol_of, realms_of, table_of, type_of};
 use super::words::{Family, Parsed, Words, matches, number};
-use super::{Command, Form, Net};
+use super::{Command, Failure, Form, Net};
 use penstock_model::Kernel;
 use std::net::IpAddr;
 
@@ -32,6 +32,8 @@ pub enum RouteVerb {
 pub struct NextHopSpec {
     /// `via`.
     pub via: Option<IpAddr>,
+    /// What the kernel says of `via`, which it does not take.
+    pub fault: Option<&'static str>,
     /// `dev`.
     pub dev: Option<String>,
     /// `weight`, from 1.
@@ -51,8 +53,10 @@ pub struct RouteSpec {
     pub dst: Option<Net>,
     /// `tos`.
     pub tos: u8,
-    /// `via`.
+    /// `via`, of either family.
     pub via: Option<IpAddr>,
+    /// What the kernel says of `via`, which it does not take.
+    pub via_fault: Option<&'static str>,
     /// `dev`.
     pub dev: Option<String>,
     /// `src`.
@@ -83,6 +87,8 @@ pub struct RouteSpec {
     pub nhid: Option<u32>,
     /// `nexthop`s.
     pub nexthops: Vec<NextHopSpec>,
+    /// What is wrong with the words behind a `nexthop`'s device.
+    pub fault: Option<Failure>,
 }
 
 /// What `ip route show` and `flush` choose.
@@ -146,6 +152,10 @@ pub struct RouteQuestion {
     /// `dport`; 0: none is named.
     pub dport: u16,
 }
+
+//= linux v6.12 net/ipv4/fib_semantics.c fib_gw_from_via, fib_get_nhs
+const NO_SUCH_FAMILY: &str = "Unsupported address family in RTA_VIA";
+const TWO_KINDS: &str = "Nexthop configuration can not contain both GATEWAY and VIA";
 
 impl Words<'_> {
     pub(super) fn route(&mut self, form: Form) -> Parsed<Command> {
@@ -238,11 +248,10 @@ impl Words<'_> {
                     if r.via.is_some() {
                         return self.invalid("via", "use nexthop syntax to specify multiple via\n");
                     }
-                    let mut kind = family;
-                    if text == "inet" || text == "inet6" {
-                        kind = if text == "inet" { Family::Inet } else { Family::Inet6 };
-                        text = self.value()?;
-                    }
+                    let Some(kind) = self.family_before(&mut text, family)? else {
+                        r.via_fault = Some(NO_SUCH_FAMILY);
+                        continue;
+                    };
                     let addr = self.addr(&text, kind)?;
                     fix(&mut family, addr);
                     r.via = Some(addr);
@@ -324,7 +333,12 @@ impl Words<'_> {
                 "onlink" => r.onlink = true,
                 "nexthop" => {
                     self.at -= 1;
-                    self.nexthops(&mut r, &mut family)?;
+                    match self.nexthops(&mut r, &mut family) {
+                        Err(fault) if r.nexthops.iter().any(|hop| hop.dev.is_some()) => {
+                            r.fault = Some(fault);
+                        }
+                        done => done?,
+                    }
                     break;
                 }
                 _ if is("protocol") => {
@@ -392,6 +406,21 @@ impl Words<'_> {
         Ok(r)
     }
 
+    /// `read_family`: the family that stands in front of an address, and the address itself; `usual` where none does. `None`: one that no gateway has.
+    fn family_before(&mut self, text: &mut String, usual: Family) -> Parsed<Option<Family>> {
+        let family = match text.as_str() {
+            "inet" => Family::Inet,
+            "inet6" => Family::Inet6,
+            "link" | "mpls" | "bridge" => {
+                self.value()?;
+                return Ok(None);
+            }
+            _ => return Ok(Some(usual)),
+        };
+        *text = self.value()?;
+        Ok(Some(family))
+    }
+
     fn nexthops(&mut self, r: &mut RouteSpec, family: &mut Family) -> Parsed<()> {
         while let Some(word) = self.next() {
             if word != "nexthop" {
@@ -402,35 +431,50 @@ impl Words<'_> {
                 );
             }
             let mut hop = NextHopSpec { weight: 1, ..NextHopSpec::default() };
-            while let Some(word) = self.peek().map(str::to_owned).filter(|w| w != "nexthop") {
-                self.at += 1;
-                match word.as_str() {
-                    "via" => {
-                        let text = self.value()?;
-                        hop.via = Some(self.addr(&text, *family)?);
-                    }
-                    "dev" => hop.dev = Some(self.value()?),
-                    "weight" => {
-                        let text = self.value()?;
-                        match number(&text).filter(|w| (1..=256).contains(w)) {
-                            Some(weight) => hop.weight = weight,
-                            None => return self.invalid(&text, "\"weight\" is invalid\n"),
-                        }
-                    }
-                    "onlink" => hop.onlink = true,
-                    _ if matches(&word, "realms") => {
-                        self.value()?;
-                    }
-                    _ => {
-                        return self.fail(
-                            255,
-                            format!("Error: \"nexthop\" or end of line is expected instead of \"{word}\""),
-                            "",
-                        );
+            let done = self.nexthop_of_route(&mut hop, *family);
+            r.nexthops.push(hop);
+            done?;
+        }
+        Ok(())
+    }
+    fn nexthop_of_route(&mut self, hop: &mut NextHopSpec, family: Family) -> Parsed<()> {
+        while let Some(word) = self.peek().map(str::to_owned).filter(|w| w != "nexthop") {
+            self.at += 1;
+            match word.as_str() {
+                "via" => {
+                    let mut text = self.value()?;
+                    let Some(kind) = self.family_before(&mut text, family)? else {
+                        hop.fault = Some(NO_SUCH_FAMILY);
+                        continue;
+                    };
+                    let addr = self.addr(&text, kind)?;
+                    // The kernel takes the first of each kind.
+                    match hop.via {
+                        Some(first) if first.is_ipv4() != addr.is_ipv4() => hop.fault = Some(TWO_KINDS),
+                        Some(_) => {}
+                        None => hop.via = Some(addr),
                     }
                 }
+                "dev" => hop.dev = Some(self.value()?),
+                "weight" => {
+                    let text = self.value()?;
+                    match number(&text).filter(|w| (1..=256).contains(w)) {
+                        Some(weight) => hop.weight = weight,
+                        None => return self.invalid(&text, "\"weight\" is invalid\n"),
+                    }
+                }
+                "onlink" => hop.onlink = true,
+                _ if matches(&word, "realms") => {
+                    self.value()?;
+                }
+                _ => {
+                    return self.fail(
+                        255,
+                        format!("Error: \"nexthop\" or end of line is expected instead of \"{word}\""),
+                        "",
+                    );
+                }
             }
-            r.nexthops.push(hop);
         }
         Ok(())
     }
@@ -508,7 +552,15 @@ impl Words<'_> {
                 _ if is("metric") || is("priority") || word == "preference" => {
                     f.metric = Some(self.number("\"metric\" value is invalid\n")?);
                 }
-                "via" => f.via = Some(self.filter_prefix(f.family)?),
+                "via" => {
+                    let named = match self.peek() {
+                        Some("inet") => Some(Family::Inet),
+                        Some("inet6") => Some(Family::Inet6),
+                        _ => None,
+                    };
+                    self.at += usize::from(named.is_some());
+                    f.via = Some(self.filter_prefix(named.unwrap_or(f.family))?);
+                }
                 "src" => f.src = Some(self.filter_prefix(f.family)?),
                 _ if is("realms") => {
                     self.value()?;

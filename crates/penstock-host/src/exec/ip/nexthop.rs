@@ -237,13 +237,10 @@ impl Host {
         }
         self.check_gateways(ways)
     }
-    /// What no route of IPv4 here can lead to.
+    /// There is room for gateways of IPv6 that routes of IPv4 are to lead to.
     pub(super) fn check_gateways(&self, ways: &[(u32, &Single, u16)]) -> Result<(), Failure> {
         if ways.iter().any(|(_, way, _)| way.via.is_some_and(|via| via.is_ipv6())) {
-            return Err(Failure {
-                help: "give the route a nexthop whose gateway is of IPv4".to_owned(),
-                ..says(1, "ip route … nhid of a gateway of IPv6: not simulated")
-            });
+            self.check_room6()?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! `fib_trie.c` `fib_table_insert`, `fib_table_delete`.
 
 use super::super::controls;
-use super::{Done, errno};
+use super::{Done, errno, says};
 use crate::nexthop::{Kind, lead, ways6};
 use crate::route::{BOOT, ByNexthop, Key, LOCAL, MAIN, NextHop, Route, RouteKind};
 use crate::six::{Key6, Route6, is_link_local, network};
@@ -41,6 +41,11 @@ impl Host {
             let table = self.devices[self.vrf_called(name, "Invalid VRF\n")?].vrf_table();
             return self.route_change(verb, &RouteSpec { table, vrf: None, ..spec.clone() }, now);
         }
+        // Whether a device of several ways is there is asked before the words behind it are read.
+        self.devs_of_ways(spec)?;
+        if let Some(fault) = &spec.fault {
+            return Err(fault.clone());
+        }
         if spec.family == Family::Inet6 {
             return self.route6_change(verb, spec, now);
         }
@@ -59,9 +64,25 @@ impl Host {
         };
         let own = matches!(kind, RouteKind::Local | RouteKind::Broadcast);
         let table = spec.table.filter(|t| *t != 0).unwrap_or(if own { LOCAL } else { MAIN });
-        let via = spec.via.map(four);
+        if let Some(why) = spec.via_fault {
+            return Err(self.no(KernelError::EINVAL, why));
+        }
+        let via = spec.via;
         let by = self.nexthop_named(verb, spec, kind.number())?;
         if verb == RouteVerb::Del {
+            let named: Vec<_> = spec.nexthops.iter().map(|h| h.via).zip(self.devs_of_ways(spec)?).collect();
+            //= linux v6.12 net/ipv4/fib_semantics.c fib_nh_match: way by way
+            let ways = |r: &Route| {
+                let one = [(r.via, r.dev)];
+                let all: Vec<_> = r.nexthops.iter().map(|h| (h.via, h.dev)).collect();
+                let all = if all.is_empty() { &one[..] } else { &all[..] };
+                let same = |way: &(Option<IpAddr>, u32), via: Option<IpAddr>, dev: Option<u32>| {
+                    dev.is_none_or(|dev| dev == way.1) && via.is_none_or(|via| Some(via) == way.0)
+                };
+                let pairs = all.iter().zip(&named);
+                named.is_empty()
+                    || all.len() <= named.len() && pairs.into_iter().all(|(way, n)| same(way, n.0, n.1))
+            };
             let shape = |r: &Route| match (by, r.by) {
                 (Some(by), of) => of.is_some_and(|of| of.id == by.id),
                 (None, Some(_)) => via.is_none() && dev.is_none() && spec.nexthops.is_empty(),
@@ -70,6 +91,7 @@ impl Host {
             let gone = self.fib.remove_first(table, dst, |r| {
                 r.tos == spec.tos
                     && shape(r)
+                    && ways(r)
                     && spec.kind.is_none_or(|_| r.by.map_or(r.kind.number(), |by| by.kind) == kind.number())
                     && spec.scope.is_none_or(|s| r.scope == s)
                     && spec.src.is_none_or(|s| r.src.map(IpAddr::V4) == Some(s))
@@ -80,6 +102,9 @@ impl Host {
             });
             return match gone {
                 Some(_) => Ok(String::new()),
+                None if !self.fib.has_table(table) && self.kernel >= Kernel::V6_12 => {
+                    Err(self.no(KernelError::ESRCH, "FIB table does not exist"))
+                }
                 None => Err(errno(KernelError::ESRCH)),
             };
         }
@@ -93,7 +118,8 @@ impl Host {
             proto: spec.protocol.unwrap_or(BOOT),
             onlink: spec.onlink,
             metrics: spec.metrics.clone(),
-            realms: spec.realms,
+            // Realms stand with a way of the route's own (fib_create_info).
+            realms: if by.is_none() { spec.realms } else { 0 },
             by,
             ..Route::new(dst)
         };
@@ -104,6 +130,17 @@ impl Host {
             _ => 0,
         });
         self.check_route(&mut route, dev, spec)?;
+        if by.is_some() && spec.metrics.is_empty() {
+            //= linux v6.12 net/ipv4/fib_semantics.c fib_find_info_nh: a route takes over the metrics of one like it by the same nexthop
+            let like = |r: &&Route| {
+                r.by == by
+                    && (r.table, r.proto, r.scope, r.src, r.metric)
+                        == (route.table, route.proto, route.scope, route.src, route.metric)
+            };
+            if let Some(shared) = self.fib.routes().find(like).map(|r| r.metrics.clone()) {
+                route.metrics = shared;
+            }
+        }
         self.take_controls(spec)?;
         self.note_unfollowed(spec);
         let rivals = self.fib.rivals(&route);
@@ -180,13 +217,20 @@ impl Host {
             route.dev = match (dev, route.scope) {
                 // What is this machine's own needs no way.
                 (Some(dev), 254) if route.via.is_none() => dev,
-                _ => self.check_way(route.table, route.via, dev, route.onlink, route.scope)?,
+                _ => self.check_gateway(route.table, route.via, dev, route.onlink, route.scope)?,
             };
         } else {
-            for hop in &spec.nexthops {
-                let dev = hop.dev.as_deref().map(|d| self.dev(d)).transpose()?;
-                let via = hop.via.map(four);
-                let dev = self.check_way(route.table, via, dev, hop.onlink, route.scope)?;
+            let devs = self.devs_of_ways(spec)?;
+            if route.scope == 254 && devs.len() > 1 {
+                let why = "Route with host scope can not have multiple nexthops";
+                return Err(self.no(KernelError::EINVAL, why));
+            }
+            if let Some(why) = spec.nexthops.iter().find_map(|hop| hop.fault) {
+                return Err(self.no(KernelError::EINVAL, why));
+            }
+            for (hop, dev) in spec.nexthops.iter().zip(devs) {
+                let via = hop.via;
+                let dev = self.check_gateway(route.table, via, dev, hop.onlink, route.scope)?;
                 route.nexthops.push(NextHop { via, dev, weight: hop.weight, onlink: hop.onlink });
             }
             if let [only] = route.nexthops.as_slice() {
@@ -216,10 +260,15 @@ impl Host {
         spec: &RouteSpec,
         kind: u8,
     ) -> Result<Option<ByNexthop>, Failure> {
-        let Some(id) = spec.nhid.filter(|&id| id != 0) else { return Ok(None) };
+        // IPv6 asks whether an id is named at all.
+        let named = |id: u32| id != 0 || spec.family == Family::Inet6;
+        let Some(id) = spec.nhid.filter(|&id| named(id)) else { return Ok(None) };
         if spec.via.is_some() || spec.dev.is_some() || !spec.nexthops.is_empty() {
             let why = "Nexthop specification and nexthop id are mutually exclusive";
             return Err(self.no(KernelError::EINVAL, why));
+        }
+        if id == 0 {
+            return Ok(None);
         }
         let Some(nexthop) = self.nexthops.get(id) else {
             return Err(self.no(KernelError::EINVAL, "Nexthop id does not exist"));
@@ -230,7 +279,53 @@ impl Host {
         Ok(Some(ByNexthop { id, member: 0, kind }))
     }
 
-    /// `fib_check_nh`: the next hop must be a neighbour. Answers its device.
+    /// The device of one of several ways.
+    //= iproute2 6.1.0 ip/iproute.c parse_nexthops
+    fn dev_of_way(&self, name: &str) -> Result<u32, Failure> {
+        self.dev(name).map_err(|mut failure| {
+            if self.kernel >= Kernel::V6_12 {
+                failure.stderr.push_str("Error: cannot parse nexthop\n");
+                failure.exit = 255;
+            }
+            failure
+        })
+    }
+    fn devs_of_ways(&self, spec: &RouteSpec) -> Result<Vec<Option<u32>>, Failure> {
+        let dev = |hop: &ip::NextHopSpec| hop.dev.as_deref().map(|name| self.dev_of_way(name)).transpose();
+        spec.nexthops.iter().map(dev).collect()
+    }
+    /// `fib_check_nh`: the next hop, of either family, must be a neighbour. Answers its device.
+    fn check_gateway(
+        &self,
+        table: u32,
+        via: Option<IpAddr>,
+        dev: Option<u32>,
+        onlink: bool,
+        scope: u8,
+    ) -> Result<u32, Failure> {
+        if scope == 254 && via.is_some() {
+            return Err(self.no(KernelError::EINVAL, "Route with host scope can not have a gateway"));
+        }
+        match via {
+            Some(IpAddr::V6(via)) => {
+                self.check_room6()?;
+                self.check_way6(Some(via), dev, onlink)
+            }
+            Some(IpAddr::V4(via)) => self.check_way(table, Some(via), dev, onlink, scope),
+            None => self.check_way(table, None, dev, onlink, scope),
+        }
+    }
+    /// Refuses routes of IPv4 by more gateways of IPv6 than can be known.
+    pub(super) fn check_room6(&self) -> Result<(), Failure> {
+        match self.fib.is_full6() {
+            true => Err(Failure {
+                help: "let more routes go by the same gateway".to_owned(),
+                ..says(1, "ip route … of IPv4 by more than 60000 gateways of IPv6: not simulated")
+            }),
+            false => Ok(()),
+        }
+    }
+    /// The same with a gateway of IPv4, or with none.
     pub(super) fn check_way(
         &self,
         table: u32,
@@ -248,7 +343,7 @@ impl Host {
                 Some(d) => Ok(d),
             };
         };
-        if scope >= 253 {
+        if scope >= 253 && (onlink || old) {
             return Err(self.no(KernelError::EINVAL, "Nexthop has invalid scope"));
         }
         if onlink {
@@ -272,7 +367,8 @@ impl Host {
         let near = (table != MAIN && !old).then(|| self.fib.find_in(table, &key_in)).flatten();
         let near = near.filter(|r| r.kind != RouteKind::Throw);
         let found = near.or_else(|| self.fib.search_route(&key).ok().flatten());
-        let found = found.filter(|r| r.via.is_none() && r.nexthops.is_empty());
+        let near = |r: &&Route| r.via.is_none() && r.nexthops.is_empty() && r.scope > scope.max(252);
+        let found = found.filter(near);
         match found.map(|r| (r.kind, r.dev)) {
             Some((RouteKind::Unicast | RouteKind::Local, oif)) => {
                 // An own address is reached over the device it stands on.
@@ -294,6 +390,9 @@ impl Host {
         if dst.addr != IpAddr::V6(addr) {
             return Err(self.no(KernelError::EINVAL, "Invalid prefix for given prefix length"));
         }
+        if spec.via.is_some_and(|via| via.is_ipv4()) {
+            return Err(self.no(KernelError::EINVAL, "IPv6 does not support RTA_VIA attribute"));
+        }
         let via = spec.via.and_then(six);
         let table = spec.table.filter(|t| *t != 0).unwrap_or(MAIN);
         let kind = spec.kind.unwrap_or(1);
@@ -314,7 +413,7 @@ impl Host {
             ways.push((via, dev, spec.onlink, 1));
         }
         for hop in &spec.nexthops {
-            let dev = hop.dev.as_deref().map(|d| self.dev(d)).transpose()?;
+            let dev = hop.dev.as_deref().map(|d| self.dev_of_way(d)).transpose()?;
             let via = hop.via.and_then(six);
             ways.push((via, dev, hop.onlink, hop.weight));
         }
@@ -337,6 +436,12 @@ impl Host {
         };
         for (via, dev, onlink, weight) in ways {
             let dev = if refusing { 1 } else { self.check_way6(via, dev, onlink)? };
+            let among = !refusing && !spec.nexthops.is_empty();
+            if among && via.is_none() && self.kernel >= Kernel::V6_12 {
+                //= linux v6.12 net/ipv6/route.c ip6_route_multipath_add
+                let why = "Device only routes can not be added for IPv6 using the multipath API.";
+                return Err(self.no(KernelError::EINVAL, why));
+            }
             routes.push(Route6 { via: via.filter(|_| !refusing), onlink, weight, ..like(dev) });
         }
         if let Some((by, kind)) = by.and_then(|by| Some((by, self.nexthops.get(by.id).map(|n| &n.kind)?))) {
@@ -411,41 +516,14 @@ impl Host {
         dev: Option<u32>,
         onlink: bool,
     ) -> Result<u32, Failure> {
+        if dev.is_some_and(|dev| self.devices[dev].mtu < crate::six::MIN_MTU) {
+            // There is no IPv6 on it.
+            return Err(errno(KernelError::ENODEV));
+        }
         let dev = match (dev, via) {
             (None, None) => return Err(errno(KernelError::ENODEV)),
             (Some(dev), None) => dev,
-            (dev, Some(via)) => {
-                if via.is_multicast() || via.is_unspecified() {
-                    return Err(self.no(KernelError::EINVAL, "Invalid gateway address"));
-                }
-                if self.is_local6(via) {
-                    return Err(self.no(KernelError::EINVAL, "Gateway can not be a local address"));
-                }
-                match dev {
-                    None if is_link_local(via) || onlink => {
-                        return Err(self.no(KernelError::EINVAL, "Device required for gateway"));
-                    }
-                    Some(dev) if is_link_local(via) => dev,
-                    Some(dev) if onlink => {
-                        //= linux v6.12 net/ipv6/route.c ip6_route_check_nh_onlink
-                        let table = self.fib.l3mdevs().of(dev).table;
-                        let found = self.six.fib.find_of(if table == 0 { MAIN } else { table }, via);
-                        let elsewhere = |r: &Route6| r.dst.len > 0 && (r.kind != 1 || r.dev != dev);
-                        if found.is_some_and(|r| !matches!(r.kind, 6..=9) && elsewhere(r)) {
-                            let why = "Nexthop has invalid gateway or device mismatch";
-                            return Err(self.no(KernelError::EINVAL, why));
-                        }
-                        dev
-                    }
-                    dev => {
-                        let key = Key6 { oif: dev.unwrap_or(0), strict: dev.is_some(), ..Key6::to(via) };
-                        match self.six.fib.search_route(&key).filter(|r| r.via.is_none() && r.kind == 1) {
-                            Some(r) => r.dev,
-                            None => return Err(errno(EHOSTUNREACH)),
-                        }
-                    }
-                }
-            }
+            (dev, Some(via)) => self.check_gateway6(via, dev, onlink)?,
         };
         if self.devices[dev].mtu < crate::six::MIN_MTU {
             return Err(errno(KernelError::ENODEV));
@@ -459,15 +537,67 @@ impl Host {
         Ok(dev)
     }
 
+    /// `ip6_validate_gw`: the device that a gateway is reached by.
+    fn check_gateway6(&self, via: Ipv6Addr, dev: Option<u32>, onlink: bool) -> Result<u32, Failure> {
+        if onlink {
+            match dev {
+                None => return Err(self.no(KernelError::ENODEV, "Nexthop device required for onlink")),
+                Some(dev) if !self.devices[dev].up => {
+                    return Err(self.no(crate::link::ENETDOWN, "Nexthop device is not up"));
+                }
+                Some(_) => {}
+            }
+        }
+        let local = self.is_local6(via);
+        if local && dev.is_some() {
+            return Err(self.no(KernelError::EINVAL, "Gateway can not be a local address"));
+        }
+        if via.is_multicast() || via.is_unspecified() {
+            return Err(self.no(KernelError::EINVAL, "Invalid gateway address"));
+        }
+        let dev = match dev {
+            dev if is_link_local(via) => dev,
+            Some(dev) if onlink => {
+                //= linux v6.12 net/ipv6/route.c ip6_route_check_nh_onlink
+                let table = self.fib.l3mdevs().of(dev).table;
+                let found = self.six.fib.find_of(if table == 0 { MAIN } else { table }, via);
+                let elsewhere = |r: &Route6| r.dst.len > 0 && (r.kind != 1 || r.dev != dev);
+                if found.is_some_and(|r| !matches!(r.kind, 6..=9) && elsewhere(r)) {
+                    let why = "Nexthop has invalid gateway or device mismatch";
+                    return Err(self.no(KernelError::EINVAL, why));
+                }
+                Some(dev)
+            }
+            dev => {
+                let key = Key6 { oif: dev.unwrap_or(0), strict: dev.is_some(), ..Key6::to(via) };
+                match self.six.fib.search_route(&key).filter(|r| r.via.is_none() && matches!(r.kind, 1 | 2)) {
+                    Some(r) => Some(r.dev),
+                    None => return Err(errno(EHOSTUNREACH)),
+                }
+            }
+        };
+        match dev {
+            None => Err(self.no(KernelError::EINVAL, "Egress device not specified")),
+            Some(dev) if self.devices[dev].loopback => {
+                let why = "Egress device can not be loopback device for this route";
+                Err(self.no(KernelError::EINVAL, why))
+            }
+            Some(_) if local => Err(self.no(KernelError::EINVAL, "Gateway can not be a local address")),
+            Some(dev) => Ok(dev),
+        }
+    }
+
     pub(super) fn dev_name(&self, ifindex: u32) -> Option<String> {
         self.device(ifindex).map(|d| d.name.clone())
     }
-    fn way_flags(&self, dev: u32, onlink: bool) -> Vec<&'static str> {
+    /// What stands behind a way: a route to an own address never has `linkdown` (`fib_sync_down_dev`).
+    fn way_flags(&self, dev: u32, onlink: bool, own: bool) -> Vec<&'static str> {
         let mut flags = Vec::new();
         if onlink {
             flags.push("onlink");
         }
-        if self.kernel >= Kernel::V6_12 && self.device(dev).is_some_and(|d| d.up && !self.carrier(d)) {
+        if !own && self.kernel >= Kernel::V6_12 && self.device(dev).is_some_and(|d| d.up && !self.carrier(d))
+        {
             flags.push("linkdown");
         }
         flags
@@ -486,14 +616,14 @@ impl Host {
             tos: r.tos,
             nhid: r.by.map_or(0, |by| by.id),
             nh_info: self.nexthop_info(r.by),
-            via: r.via.map(IpAddr::V4),
+            via: r.via,
             dev: self.dev_name(if dropped { 1 } else { r.dev }),
             table: r.table,
             protocol: r.proto,
             scope: r.scope,
             src: r.src.map(IpAddr::V4),
             metric: (r.metric != 0).then_some(r.metric),
-            flags: self.way_flags(r.dev, r.onlink),
+            flags: self.way_flags(r.dev, r.onlink, r.scope == 254),
             expires: None,
             metrics: r.metrics.clone(),
             realms: r.realms,
@@ -501,10 +631,10 @@ impl Host {
                 .nexthops
                 .iter()
                 .map(|h| NextHopView {
-                    via: h.via.map(IpAddr::V4),
+                    via: h.via,
                     dev: self.dev_name(h.dev),
                     weight: h.weight,
-                    flags: self.way_flags(h.dev, h.onlink),
+                    flags: self.way_flags(h.dev, h.onlink, false),
                 })
                 .collect(),
             pref: None,
@@ -528,7 +658,7 @@ impl Host {
                     via: r.via.map(IpAddr::V6),
                     dev: self.dev_name(r.dev),
                     weight: r.weight,
-                    flags: self.way_flags(r.dev, r.onlink),
+                    flags: self.way_flags(r.dev, r.onlink, false),
                 })
                 .collect(),
         };
@@ -546,7 +676,7 @@ impl Host {
             scope: 0,
             src: r.src.map(IpAddr::V6),
             metric: Some(r.metric),
-            flags: if many { Vec::new() } else { self.way_flags(r.dev, r.onlink) },
+            flags: if many { Vec::new() } else { self.way_flags(r.dev, r.onlink, false) },
             expires: r.expires.map(left).filter(|&ticks| ticks != 0).map(seconds),
             metrics: r.metrics.clone(),
             realms: 0,
@@ -572,7 +702,7 @@ impl Host {
             && f.scope.is_none_or(|s| s == r.scope)
             && f.kind.is_none_or(|k| k == r.kind.number())
             && f.metric.is_none_or(|m| m == r.metric)
-            && f.via.is_none_or(|v| r.via.is_some_and(|via| v.contains(IpAddr::V4(via))))
+            && f.via.is_none_or(|v| r.via.is_some_and(|via| v.contains(via)))
             && f.src.is_none_or(|s| r.src.is_some_and(|src| s.contains(IpAddr::V4(src))))
             && f.root.is_none_or(|root| root.len <= dst.len && root.contains(dst.addr))
             && f.covers.is_none_or(|c| dst.len <= c.len && dst.contains(c.addr))
@@ -638,15 +768,25 @@ impl Host {
             self.fib.invalidate();
             return Ok(String::new());
         }
+        let mut stays = false;
         if f.family != Family::Inet6 {
             let gone: Vec<bool> = self.fib.routes().map(|r| self.route_wanted(r, f, dev)).collect();
+            stays = self.fib.routes().zip(&gone).any(|(r, gone)| *gone && r.by.is_some());
             let mut gone = gone.into_iter();
-            self.fib.remove(|_| gone.next() == Some(true));
+            self.fib.remove(|r| gone.next() == Some(true) && r.by.is_none());
         }
         if f.family == Family::Inet6 {
             let gone: Vec<bool> = self.six.fib.routes().map(|r| self.route6_wanted(r, f, dev)).collect();
+            stays = self.six.fib.routes().zip(&gone).any(|(r, gone)| *gone && r.by.is_some());
             let mut gone = gone.into_iter();
-            self.six.fib.remove(|_| gone.next() == Some(true));
+            self.six.fib.remove(|r| gone.next() == Some(true) && r.by.is_none());
+        }
+        if stays {
+            //= iproute2 6.1.0 ip/iproute.c iproute_flush: it names the way beside the nexthop, which the kernel refuses (rtm_to_fib_config)
+            return Err(Failure {
+                help: "ip nexthop del id ID takes the routes that go by it along".to_owned(),
+                ..says(2, "Failed to send flush request: Invalid argument")
+            });
         }
         Ok(String::new())
     }

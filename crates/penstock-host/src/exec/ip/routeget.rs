@@ -85,6 +85,10 @@ impl Host {
             l3mdev: 0,
             ports: asked(q),
         };
+        if iif.is_none() && self.kernel >= Kernel::V6_12 && oif.is_some_and(|dev| !self.devices[dev].up) {
+            //= linux v6.12 net/ipv4/route.c ip_route_output_key_hash_rcu
+            return Err(errno(ENETUNREACH));
+        }
         let mut hop = self.fib.search_key(&key);
         if hop.kind.is_none()
             && let Some(oif) = oif
@@ -131,7 +135,7 @@ impl Host {
             tos: q.tos,
             nhid: 0,
             nh_info: None,
-            via: (hop.next != dst || turned.is_some()).then_some(IpAddr::V4(hop.next)),
+            via: (hop.next != dst || hop.six != 0 || turned.is_some()).then(|| self.fib.next_of(&hop)),
             dev: self.dev_name(self.out_device(&hop)),
             table: if old || hop.table == LOCAL { 0 } else { hop.table },
             protocol: 0,

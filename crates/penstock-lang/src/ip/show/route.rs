@@ -94,15 +94,15 @@ fn route(out: &mut Out, r: &RouteView, f: &RouteFilter, form: Form) {
     if let Some(from) = r.from {
         out.string("from", &from.to_string(), format_args!("from {from} "));
     }
+    if r.nhid != 0 {
+        out.num("nhid", r.nhid, format_args!("nhid {} ", r.nhid));
+    }
     if r.tos != 0 && f.tos.is_none() {
         let tos = format!("{:#04x}", r.tos);
         out.string("tos", &tos, format_args!("tos {tos} "));
     }
-    if r.nhid != 0 {
-        out.num("nhid", r.nhid, format_args!("nhid {} ", r.nhid));
-    }
     if let Some(via) = r.via.filter(|_| f.via.is_none_or(|v| v.len != host)) {
-        out.string("gateway", &via.to_string(), format_args!("via {via} "));
+        gateway(out, r.dst, via);
     }
     if let Some(dev) = r.dev.as_ref().filter(|_| f.dev.is_none()) {
         out.string("dev", dev, format_args!("dev {dev} "));
@@ -167,7 +167,25 @@ fn route(out: &mut Out, r: &RouteView, f: &RouteFilter, form: Form) {
         entry(out, Some("nh_info"), info, form);
     }
     if !r.nexthops.is_empty() {
-        nexthops(out, &r.nexthops);
+        nexthops(out, r.dst, &r.nexthops);
+    }
+}
+
+/// A gateway of the route's own family, or of the other (`RTA_VIA`).
+//= iproute2 6.1.0 ip/iproute.c print_rta_gateway, print_rta_via
+fn gateway(out: &mut Out, dst: Net, via: IpAddr) {
+    if dst.addr.is_ipv4() == via.is_ipv4() {
+        out.string("gateway", &via.to_string(), format_args!("via {via} "));
+        return;
+    }
+    let family = if via.is_ipv4() { "inet" } else { "inet6" };
+    if out.is_json() {
+        out.open_object(Some("via"));
+        out.string("family", family, format_args!(""));
+        out.string("host", &via.to_string(), format_args!(""));
+        out.close_object();
+    } else {
+        out.text_only(format_args!("via {family} {via} "));
     }
 }
 
@@ -230,14 +248,14 @@ fn metrics(out: &mut Out, metrics: &[(u8, u32, bool)]) {
     out.close_array();
 }
 
-fn nexthops(out: &mut Out, hops: &[NextHopView]) {
+fn nexthops(out: &mut Out, dst: Net, hops: &[NextHopView]) {
     out.open_array("nexthops", "");
     for hop in hops {
         out.nl();
         out.open_object(None);
         out.text_only(format_args!("\tnexthop "));
         if let Some(via) = hop.via {
-            out.string("gateway", &via.to_string(), format_args!("via {via} "));
+            gateway(out, dst, via);
         }
         if let Some(dev) = &hop.dev {
             out.string("dev", dev, format_args!("dev {dev} "));

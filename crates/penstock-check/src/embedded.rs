@@ -172,12 +172,7 @@ fn interfaces(lines: &[&str]) -> Vec<String> {
             let text = if taken { from(line, line[..cut].chars().count()) } else { String::new() };
             goes_on = taken && text.ends_with('\\');
             // What the device is called is in the environment.
-            let device = line.split_whitespace().nth(1).filter(|_| word == "iface");
-            let plain = |d: &&str| d.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
-            match device.filter(plain) {
-                Some(device) => out.push(format!("export IFACE={device}")),
-                None => out.push(text),
-            }
+            out.push(text);
         }
         joined(out)
     };
@@ -404,10 +399,7 @@ mod tests {
         check(
             "interfaces",
             "iface eth0 inet dhcp\n  up tc a \\\n    b\n  down tc c\n",
-            &[
-                &["export IFACE=eth0", "     tc a \\", "    b", ""],
-                &["export IFACE=eth0", "", "", "       tc c"],
-            ],
+            &[&["", "     tc a \\", "    b", ""], &["", "", "", "       tc c"]],
         );
         check(
             "makefile",

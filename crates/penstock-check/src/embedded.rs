@@ -19,14 +19,16 @@ pub(crate) enum Kind {
     Cron,
     /// Settings of systemd-networkd, which are not read.
     Networkd,
+    /// What Android's init carries out.
+    AndroidInit,
     /// A text in a language that is not read, with here-documents and quoted blocks for a shell in it.
     Other,
 }
 
 /// Endings of files in languages that are not read.
-const OTHERS: [&str; 25] = [
+const OTHERS: [&str; 26] = [
     "rb", "pl", "pm", "php", "go", "js", "ts", "mjs", "rs", "c", "cc", "cpp", "h", "java", "kt", "lua",
-    "tcl", "exp", "tf", "hcl", "groovy", "fish", "html", "htm", "xml",
+    "tcl", "exp", "tf", "hcl", "groovy", "fish", "html", "htm", "xml", "nix",
 ];
 /// Programs of first lines whose languages are not read.
 const PROGRAMS: [&str; 10] = ["perl", "ruby", "php", "node", "lua", "expect", "tclsh", "fish", "csh", "tcsh"];
@@ -54,7 +56,16 @@ pub(crate) fn kind(file: &str, text: &str) -> Option<Kind> {
     if matches!(file, "justfile" | ".justfile") || suffix == "just" {
         return Some(Kind::Just);
     }
-    if matches!(file, "vagrantfile" | "jenkinsfile") || OTHERS.contains(&suffix) {
+    let first_words = |l: &str| {
+        l.starts_with("on ")
+            || l.starts_with("service ") && l.split_whitespace().nth(2).is_some_and(|w| w.starts_with('/'))
+    };
+    if suffix == "rc" && text.lines().any(first_words) {
+        return Some(Kind::AndroidInit);
+    }
+    // `base.Vagrantfile`, `Jenkinsfile-nightly`.
+    let of_ruby = text.lines().any(|l| l.trim_start().starts_with("Vagrant.configure("));
+    if of_ruby || file.contains("vagrantfile") || file.contains("jenkinsfile") || OTHERS.contains(&suffix) {
         return Some(Kind::Other);
     }
     let iface = |l: &str| {
@@ -79,6 +90,7 @@ pub(crate) fn scripts(kind: Kind, lines: &[&str]) -> Vec<String> {
             let first = std::iter::once("#!/bin/sh".to_owned());
             vec![joined(first.chain(lines.iter().skip(1).map(|l| (*l).to_owned())).collect())]
         }
+        Kind::AndroidInit => android(lines),
         Kind::Networkd => Vec::new(),
         Kind::Other => blocks(lines),
     }
@@ -165,6 +177,26 @@ fn interfaces(lines: &[&str]) -> Vec<String> {
         joined(out)
     };
     vec![of(["pre-up", "up", "post-up"]), of(["down", "pre-down", "post-down"])]
+}
+
+/// `service NAME PROGRAM WORDS` and `exec … -- PROGRAM WORDS` of Android's init, each for itself: they run at times of their own, and no shell reads them.
+fn android(lines: &[&str]) -> Vec<String> {
+    let begins = |l: &str| {
+        let mut words = l.split_whitespace();
+        let program = match words.next()? {
+            "service" => words.nth(1)?,
+            "exec" | "exec_background" => words.skip_while(|w| *w != "--").nth(1)?,
+            _ => return None,
+        };
+        l.find(program).map(|at| l[..at].chars().count())
+    };
+    let commands = lines.iter().enumerate().filter_map(|(n, l)| Some((n, begins(l)?)));
+    let script = |(n, column): (usize, usize)| {
+        let mut out = vec![String::new(); lines.len()];
+        out[n] = from(lines[n], column);
+        joined(out)
+    };
+    commands.map(script).collect()
 }
 
 /// The recipes of a Makefile; of targets that take down each for itself. `$(NAME)` is a variable, `$$` a dollar for the shell.
@@ -393,6 +425,9 @@ mod tests {
         check("vagrantfile", "x <<-SHELL\n  tc a\nSHELL\ny <<-TXT\n  z\nTXT\n", &[&["", "  tc a"]]);
         check("jenkinsfile", "sh '''\ntc a\n'''\n", &[&["", "tc a"]]);
         check("x", "#!/sbin/openrc-run\nstart() {\n", &[&["#!/bin/sh", "start() {"]]);
+        let rc = "on boot\n  exec - root -- /system/bin/tc a\nservice x /system/bin/tc b\n  oneshot\n";
+        let (a, b) = (" ".repeat(17) + "/system/bin/tc a", " ".repeat(10) + "/system/bin/tc b");
+        check("init.x.rc", rc, &[&["", &a, "", ""], &["", "", &b, ""]]);
         assert_eq!(kind("x.sh", "cat <<E\niface eth0 inet dhcp\nE\n"), None);
     }
 

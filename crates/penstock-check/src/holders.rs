@@ -2,6 +2,7 @@
 //!
 //! Others are in [`embedded`]. What is no command becomes blanks, character by character: what is found stands where it stands in the file.
 
+use crate::documents::{files_of_yaml, with_entrypoints};
 use crate::embedded;
 
 /// What kind of file it is.
@@ -19,6 +20,8 @@ enum Kind {
 /// By the file's name, and for units by what is in it.
 fn kind(name: &str, text: &str) -> Option<Kind> {
     let file = name.rsplit('/').next().unwrap_or(name).to_lowercase();
+    // A template of such a file has its name with an ending more.
+    let file = template_of(&file).unwrap_or(&file).to_owned();
     let suffix = file.rsplit_once('.').map_or("", |s| s.1);
     // `#!/usr/sbin/nft -f`, as in /etc/nftables.conf.
     let first = text.lines().next().unwrap_or("");
@@ -36,12 +39,25 @@ fn kind(name: &str, text: &str) -> Option<Kind> {
         "md" | "markdown" => Some(Kind::Markdown),
         "rst" => Some(Kind::Rst),
         "yml" | "yaml" => Some(Kind::Yaml),
-        "dockerfile" | "containerfile" => Some(Kind::Docker),
-        _ if file == "dockerfile" || file == "containerfile" || file.starts_with("dockerfile.") => {
+        // `Dockerfile.dev`, `client.dockerfile`, `relay-Dockerfile`.
+        _ if (file.contains("dockerfile") || file.contains("containerfile")) && is_dockerfile(text) => {
             Some(Kind::Docker)
         }
         _ => None,
     }
+}
+
+/// Whether the first word that is no comment is one a Dockerfile begins with.
+fn is_dockerfile(text: &str) -> bool {
+    let first =
+        text.lines().map(str::trim_start).find(|l| !l.is_empty() && !l.starts_with('#')).unwrap_or("");
+    let word = first.split_whitespace().next().unwrap_or("").to_uppercase();
+    matches!(word.as_str(), "FROM" | "ARG" | "RUN" | "CMD" | "ENTRYPOINT" | "ENV" | "COPY" | "ADD" | "LABEL")
+}
+
+/// The name of what a template of Jinja, Helm or Go makes: `shape.sh` of `shape.sh.j2`.
+pub(crate) fn template_of(name: &str) -> Option<&str> {
+    [".j2", ".jinja2", ".jinja", ".tmpl", ".tpl", ".gotmpl"].into_iter().find_map(|e| name.strip_suffix(e))
 }
 
 /// The scripts in a file that is none itself, each with the file's own lines and columns; `None` for a file that is a script. Blocks of
@@ -55,7 +71,9 @@ pub(crate) fn scripts(name: &str, text: &str) -> Option<Vec<String>> {
             let compose = lines.iter().any(|l| l.trim_end() == "services:");
             let one = |l: &&str| if compose { dollars(&without_templates(l)) } else { without_templates(l) };
             let lines: Vec<String> = lines.iter().map(one).collect();
-            vec![yaml(&lines.iter().map(String::as_str).collect::<Vec<_>>())]
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            let commands = if compose { with_entrypoints(&lines, &yaml(&lines)) } else { yaml(&lines) };
+            std::iter::once(commands).chain(files_of_yaml(&lines)).collect()
         }
         Kind::Markdown => markdown(&lines),
         Kind::Rst => crate::recipes::rst(&lines),
@@ -119,7 +137,7 @@ pub(crate) fn joined(lines: Vec<String>) -> String {
 }
 
 /// `ExecStart=`, `ExecStartPre=`, …: systemd takes no shell, but `%` and prefixes of its own.
-fn unit(lines: &[&str]) -> Vec<String> {
+pub(crate) fn unit(lines: &[&str]) -> Vec<String> {
     let of = |wanted: &dyn Fn(&str) -> bool| {
         let mut out = Vec::new();
         let mut goes_on = false;
@@ -250,7 +268,7 @@ fn words_of_list(line: &str) -> String {
 }
 
 /// Keys whose values are commands.
-const KEYS: [&str; 18] = [
+pub(crate) const KEYS: [&str; 18] = [
     "runcmd",
     "bootcmd",
     "exec",
@@ -358,13 +376,23 @@ fn yaml_of(lines: &[&str], keys: &[&str]) -> String {
                     continue;
                 }
                 // `- |`: a script of its own, and the list goes on behind it.
-                Block::Commands if inside && listed && matches!(trimmed[2..].trim(), "|" | "|-" | "|+") => {
-                    (under, block, folded) = (Some((of, what)), Some((indent, Block::Text)), false);
+                Block::Commands if inside && listed && is_text(trimmed[2..].trim()) => {
+                    (under, block) = (Some((of, what)), Some((indent, Block::Text)));
+                    folded = trimmed[2..].trim().starts_with('>');
                     out.push(String::new());
                     continue;
                 }
                 Block::Commands if inside && listed => {
                     out.push(item(line, indent));
+                    continue;
+                }
+                // A text of several lines among the words: what `sh -c` before it carries out.
+                Block::Words if inside && listed && is_text(trimmed[2..].trim()) => {
+                    let words = out.iter_mut().rev().take_while(|l| !l.trim().is_empty());
+                    words.for_each(String::clear);
+                    (block, word) = (Some((indent, Block::Text)), None);
+                    folded = trimmed[2..].trim().starts_with('>');
+                    out.push(String::new());
                     continue;
                 }
                 Block::Words if inside && listed => {
@@ -429,6 +457,21 @@ fn yaml_of(lines: &[&str], keys: &[&str]) -> String {
         out.push(plain(line, at + value.chars().take_while(|c| *c == ' ').count()));
     }
     joined(out)
+}
+
+/// Whether a file has recipes, of which each is called for itself.
+pub(crate) fn has_recipes(name: &str, text: &str) -> bool {
+    matches!(kind(name, text), Some(Kind::More(embedded::Kind::Make | embedded::Kind::Just)))
+}
+
+/// Whether a file is a script as a whole.
+pub(crate) fn is_script(name: &str, text: &str) -> bool {
+    kind(name, text).is_none()
+}
+
+/// Whether a value says that a text of several lines follows: `|`, `>-`, `|2`.
+pub(crate) fn is_text(value: &str) -> bool {
+    value.starts_with(['|', '>']) && value[1..].chars().all(|c| "+-123456789".contains(c))
 }
 
 /// An element of a list of words, in the quotes that keep it one word.

@@ -18,6 +18,7 @@ mod baseline;
 mod card;
 mod config;
 mod coverage;
+mod documents;
 mod elsewhere;
 mod embedded;
 mod environment;
@@ -76,9 +77,25 @@ pub struct Answer {
     pub coverage: Coverage,
     /// Lines of files that the script sources whose commands it has carried out as it stands: these files with their lines.
     pub carried_out: BTreeSet<(String, u32)>,
+    /// Lines of the script whose commands were carried out.
+    pub lines: BTreeSet<u32>,
 }
 
 impl Answer {
+    /// Takes in what was found in another part of the same file.
+    fn take(&mut self, one: Answer) {
+        self.findings.extend(one.findings);
+        self.lines.extend(one.lines);
+        let (of, whole) = (one.coverage, &mut self.coverage);
+        whole.commands += of.commands;
+        whole.looked_at += of.looked_at;
+        whole.runs += of.runs;
+        whole.missed.extend(of.missed);
+        whole.unknown.extend(of.unknown);
+        whole.parts.extend(of.parts);
+        whole.environment.extend(of.environment);
+        whole.files.extend(of.files);
+    }
     /// 0 nothing found but notes, 1 warnings, 2 errors; 3 where network commands were not looked at and no error was found.
     pub fn exit_status(&self) -> u8 {
         match exit_status(&self.findings) {
@@ -103,30 +120,60 @@ pub fn examine_with(script: &Script, beside: &[Sourced], settings: &Settings) ->
         return configuration(script, settings, read);
     }
     let Some(inside) = holders::scripts(&script.name, &script.text) else {
-        return examined(script, beside, settings);
+        let Some(text) = documents::filled_in(&script.name, &script.text) else {
+            return with_documents(script, beside, settings);
+        };
+        let mut answer = examined(&Script { text, ..script.clone() }, beside, settings);
+        // A change would be made to what is filled in later.
+        answer.findings.iter_mut().for_each(|f| f.edits.clear());
+        return answer;
     };
     let mut all = Answer::default();
     let unread = holders::unread(&script.name, &script.text, &inside);
     for text in inside {
         let one = examined(&Script { text, ..script.clone() }, beside, settings);
-        all.findings.extend(one.findings);
-        let (of, whole) = (one.coverage, &mut all.coverage);
-        whole.commands += of.commands;
-        whole.looked_at += of.looked_at;
-        whole.runs += of.runs;
-        whole.missed.extend(of.missed);
-        whole.unknown.extend(of.unknown);
-        whole.parts.extend(of.parts);
-        whole.environment.extend(of.environment);
-        whole.files.extend(of.files);
+        all.take(one);
     }
     all.coverage.commands += unread.len();
     all.coverage.missed.extend(unread);
     all.findings.extend(unshelled(script));
+    // Each recipe of a Makefile is called for itself.
+    if holders::has_recipes(&script.name, &script.text) {
+        all.findings.retain(|f| f.code != "PS253");
+    }
     all.findings.sort();
     // What stands around a command is not the script's: nothing is put before a line.
     let within = |e: &Edit| matches!(e, Edit::Replace(..));
     all.findings.iter_mut().filter(|f| !f.edits.iter().all(within)).for_each(|f| f.edits.clear());
+    all
+}
+
+/// A shell script, and those here-documents of it that are scripts for another machine or for another time.
+fn with_documents(script: &Script, beside: &[Sourced], settings: &Settings) -> Answer {
+    let mut all = examined(script, beside, settings);
+    if source::Source::new(&script.text).form == source::Form::Python {
+        return all;
+    }
+    for document in documents::here(&script.text) {
+        // A file that the script has written and then run has been looked at.
+        if all.lines.range(document.lines.clone()).next().is_some() {
+            continue;
+        }
+        let of = |text: String| examined(&Script { text, ..script.clone() }, &[], settings);
+        let texts =
+            holders::scripts(&document.name, &document.text).unwrap_or_else(|| vec![document.text.clone()]);
+        for text in texts {
+            let mut one = of(text);
+            one.findings.retain(|f| document.lines.contains(&f.line));
+            if document.filled_in {
+                one.findings.iter_mut().for_each(|f| f.edits.clear());
+                one.coverage.environment.clear();
+            }
+            one.coverage.unknown.retain(|u| document.lines.contains(&u.1));
+            all.take(one);
+        }
+    }
+    all.findings.sort();
     all
 }
 
@@ -229,7 +276,9 @@ fn examined_as_it_is(script: &Script, beside: &[Sourced], settings: &Settings) -
         _ => None,
     };
     let carried_out = natural.iter().filter_map(elsewhere).collect();
-    Answer { findings: all, coverage: explored.coverage, carried_out }
+    let here = |(file, line): &(String, u32)| (*file == script.name || file.is_empty()).then_some(*line);
+    let lines = natural.iter().filter_map(here).collect();
+    Answer { findings: all, coverage: explored.coverage, carried_out, lines }
 }
 
 /// What is said of comments that allow what is not found, or what is no code.

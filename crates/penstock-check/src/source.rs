@@ -177,12 +177,23 @@ impl Source {
         None
     }
 
-    /// The first line that has these words one behind the other; where none has, the first that has all of them in any order.
+    /// The first line that has these words one behind the other; where none has, the first that has all of them in any order, or that names the program and its
+    /// first word and has the most of the others.
     pub fn line_of(&self, words: &[String]) -> Option<u32> {
         let whole = words.join(" ");
         let apart = |l: &String| words.iter().all(|w| l.contains(w.as_str()));
         let at = self.lines.iter().position(|l| l.contains(&whole));
-        at.or_else(|| self.lines.iter().position(apart)).map(|n| n as u32 + 1)
+        let begins = words.iter().take(2).cloned().collect::<Vec<_>>().join(" ");
+        let has = |l: &str| {
+            let pieces = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';' | '(' | ')');
+            let of_line: BTreeSet<&str> = l.split(pieces).collect();
+            words.iter().filter(|w| of_line.contains(w.as_str())).count()
+        };
+        let most = || {
+            let named = self.lines.iter().enumerate().filter(|l| l.1.contains(&begins));
+            named.rev().max_by_key(|l| has(l.1)).map(|l| l.0)
+        };
+        at.or_else(|| self.lines.iter().position(apart)).or_else(most).map(|n| n as u32 + 1)
     }
 
     /// Whether the script expects that the command at a line may fail and has an answer to it.
@@ -337,6 +348,23 @@ impl Source {
             all.into_iter().map(str::to_owned).collect()
         });
         words.iter().any(|w| firsts.contains(*w))
+    }
+
+    /// Whether a program is called by a path (`./measure`, `/opt/x/run`) that is no network program, or what the script was given (`"$@"`): an experiment, while what
+    /// was set up stands.
+    pub fn calls_others(&self) -> bool {
+        self.commands(&[]);
+        let other = |w: &String| {
+            let (folder, base) = w.rsplit_once('/').unwrap_or(("", w));
+            matches!(w.as_str(), "\"$@\"" | "$@" | "$*")
+                || !folder.is_empty()
+                    && !base.is_empty()
+                    && !w.contains('=')
+                    && !w.starts_with(['"', '>', '#'])
+                    && !penstock_host::Program::is_of_scripts(base)
+                    && w.chars().all(|c| c.is_ascii_alphanumeric() || "./_-".contains(c))
+        };
+        self.firsts.get().is_some_and(|all| all.iter().any(other))
     }
 
     /// The line where a here-document's text begins that the command at `number` reads, where it reads one.

@@ -54,9 +54,7 @@ impl Console for Keep<'_> {
         let own = given.file == self.name;
         // The text of `sh -c '…'` has no lines of its own.
         if own && given.line == 0 {
-            let begins = given.words.iter().take(2).cloned().collect::<Vec<_>>().join(" ");
-            let speaks = || self.source.lines.iter().position(|l| l.contains(&begins)).map(|n| n as u32 + 1);
-            given.line = self.source.line_of(&given.words).or_else(speaks).unwrap_or(0);
+            given.line = self.source.line_of(&given.words).unwrap_or(0);
         }
         if own
             && let Some(syntax) = self.syntax

@@ -43,6 +43,7 @@ impl Clock {
             ("date".to_owned(), Box::new(Date(self.clone()))),
             ("sleep".to_owned(), sleep(1000.0)),
             ("usleep".to_owned(), sleep(0.001)),
+            ("su".to_owned(), Box::new(Su)),
             ("timeout".to_owned(), Box::new(Timeout(Arc::clone(&self.guard)))),
             (NOW.to_owned(), Box::new(Now(self.clone()))),
         ]
@@ -175,6 +176,25 @@ impl Builtin for Timeout {
         let (args, stdin, assignments) = (command[1..].to_vec(), ctx.stdin.cloned(), Vec::new());
         let command = SubCommand { name, args, stdin, assignments };
         Ok(Some(ExecutionPlan::Timeout { duration, preserve_status, command }))
+    }
+}
+
+/// `su … -c TEXT`: the text is a shell's, whoever the user is; without one it is refused.
+struct Su;
+
+#[async_trait]
+impl Builtin for Su {
+    async fn execute(&self, _: BuiltinContext<'_>) -> Result<ExecResult> {
+        Ok(ExecResult::err("su: only `su -c COMMAND` is carried out here: leave it out\n".to_owned(), 1))
+    }
+    async fn execution_plan(&self, ctx: &BuiltinContext<'_>) -> Result<Option<ExecutionPlan>> {
+        let given = ctx.args.iter().position(|w| matches!(w.as_str(), "-c" | "--command" | "-lc"));
+        let Some(text) = given.and_then(|at| ctx.args.get(at + 1)) else { return Ok(None) };
+        let args = vec!["-c".to_owned(), text.clone()];
+        let (stdin, assignments) = (ctx.stdin.cloned(), Vec::new());
+        let command = SubCommand { name: "bash".to_owned(), args, stdin, assignments };
+        let duration = Duration::from_millis(FOREVER);
+        Ok(Some(ExecutionPlan::Timeout { duration, preserve_status: true, command }))
     }
 }
 

@@ -245,6 +245,16 @@ impl MachineFs {
         }
         self.own.chmod(path, self.masked(mode)).await
     }
+    /// Where nobody knows what the machine has, it has the folder of a file that is written.
+    async fn folder_of(&self, path: &Path) -> Result<()> {
+        let Some(folder) = path.parent().filter(|_| self.unknown.is_some() && path.is_absolute()) else {
+            return Ok(());
+        };
+        match self.own.exists(folder).await? {
+            true => Ok(()),
+            false => self.own.mkdir(folder, true).await,
+        }
+    }
 }
 
 #[async_trait]
@@ -340,6 +350,7 @@ impl FileSystem for MachineFs {
             may_write(&path)?;
             let content = crate::marks::traced_bytes(content);
             let is_new = !self.own.exists(&path).await?;
+            self.folder_of(&path).await?;
             self.guard.written(self.own.write_file(&path, &content).await)?;
             return if is_new { self.begins_with(&path, 0o666).await } else { Ok(()) };
         };
@@ -364,6 +375,7 @@ impl FileSystem for MachineFs {
         may_write(&path)?;
         let content = crate::marks::traced_bytes(content);
         let is_new = !self.own.exists(&path).await?;
+        self.folder_of(&path).await?;
         self.guard.written(self.own.append_file(&path, &content).await)?;
         if is_new { self.begins_with(&path, 0o666).await } else { Ok(()) }
     }

@@ -9,6 +9,7 @@
 //! | `$SRANDOM`, `${SRANDOM:0:4}` | the same of `$RANDOM`, which begins at a number of ours, or of [`crate::dice`] |
 //! | `$EPOCHSECONDS`, `$EPOCHREALTIME` | what [`crate::clock`] says |
 //! | `$((M + 1))`, where some variable may begin with `0` | `$(((${M:-0}) + 1))`: the interpreter reads such a value as decimal |
+//! | `f() {(` | `f() { (`: the interpreter takes `{(` for a word |
 //! | `{1..20000}` | `{1..10000} {10001..20000}`: the interpreter leaves longer ranges as they are |
 //!
 //! Lines stay where they are. Text that is not understood to its end (quotes that never close) is left alone.
@@ -310,6 +311,10 @@ impl Reader<'_> {
                     self.copy(1);
                 }
             }
+            (In::Commands(_), '{') if self.peek(1) == Some('(') && self.word_start() => {
+                self.copy(1);
+                self.out.push(' ');
+            }
             (In::Commands(_), '{') if !self.peek(1).is_some_and(char::is_whitespace) => self.braces(),
             (In::Commands(_), '<') if self.starts("<<<") => self.copy(3),
             (In::Commands(_), '<') if self.starts("<<") => self.heredoc(),
@@ -590,6 +595,12 @@ mod tests {
         check("A=`sed 's/a//; \\\n p'`\n", "A=$(sed 's/a//;  p'\n)\n");
         check("echo '`a`' # \"`b`\"\n", "echo '`a`' # \"`b`\"\n");
         check("cat <<E\n\"`a`\nE\nX=\"`b`\"", "cat <<E\n\"`a`\nE\nX=\"$(b)\"");
+    }
+
+    #[test]
+    fn a_subshell_right_behind_a_brace() {
+        check("f() {(\n a\n)}\n", "f() { (\n a\n)}\n");
+        check("echo ${x}{(\n", "echo ${x}{(\n");
     }
 
     #[test]

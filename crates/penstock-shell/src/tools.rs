@@ -55,7 +55,6 @@ pub(crate) const REFUSED: &[&str] = &[
     "shutdown",
     "sqlite",
     "sqlite3",
-    "su",
     "systemctl",
     "tcpdump",
     "umount",

@@ -129,7 +129,10 @@ fn way(facts: &Facts, device: &Device) -> Option<Way> {
                 .and_then(|r| r.step)
                 .is_some_and(|s| has(&facts.steps[s], "ingress") || speaks_of_a_link(&facts.steps[s]))
     });
-    let by_words = own_step.is_some_and(speaks_of_a_link);
+    // Where the script translates what leaves by another device, that one is the outside.
+    let nat = translated(facts);
+    let other = nat.iter().any(Option::is_some) && !is_translated(facts, &nat, &device.name);
+    let by_words = !other && own_step.is_some_and(speaks_of_a_link);
     (is_outside(facts, &device.name) || feeds || by_words).then_some(Way::Out)
 }
 

@@ -326,6 +326,13 @@ fn iptables_refuses(facts: &Facts, found: &mut Found) {
                 step.value(&[o]).is_some_and(|v| v.starts_with(|c: char| c.is_alphabetic() || c == '_'));
             name && stderr.contains(o)
         });
+        // Asks for a chain that another way through the script makes.
+        let asks = step.words.iter().any(|w| {
+            w == "--list"
+                || w == "--list-rules"
+                || w.starts_with('-') && !w.starts_with("--") && w.contains(['L', 'S'])
+        });
+        let hushed = hushed || asks && facts.source.is_hushed(step.line);
         let excused = takes_away(step) || hushed || missing || owner || jumps_elsewhere(step);
         if !excused {
             refused(facts, found, at, step);

@@ -362,6 +362,7 @@ fn undone(facts: &Facts, found: &mut Found) {
         facts.source.commands(&[&WAITS[..], &["curl", "wget", "select", "ssh", "nc", "timeout"]].concat());
     let script = facts.source.form == crate::source::Form::Script;
     let looks = facts.steps.iter().any(|s| s.ok() && s.program() == "tc" && super::errors::shows(s));
+    let waits = waits || facts.source.calls_others();
     if script && !waits && !looks && facts.unknown.is_empty() {
         found.at(
             at,

@@ -71,7 +71,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS239",
         "one port of a bridge is shaped",
-        "Packets of a bridge leave by whichever port leads to their destination. A qdisc on one port shapes what leaves by that port, and nothing of the others.",
+        "Packets of a bridge leave by whichever port leads to their destination, those of a bond by whichever slave its mode takes. A qdisc on one of them shapes what \
+         leaves by it, and nothing of the others.",
         bridge_port,
     ),
     Rule::warning(
@@ -407,13 +408,19 @@ fn misspelled(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// Whether a device is a bond, as far as the script says.
+fn is_bond(facts: &Facts, name: &str) -> bool {
+    let made = |s: &Step| s.program() == "ip" && s.has("bond") && s.has(name) && !s.has("active-backup");
+    facts.steps.iter().any(|s| s.ok() && made(s))
+}
+
 fn bridge_port(facts: &Facts, found: &mut Found) {
     for device in facts.devices.iter().filter(|d| d.root().is_some()) {
-        let Some(bridge) = device
-            .master
-            .as_ref()
-            .filter(|m| m.starts_with("br") || facts.steps.iter().any(|s| s.has("bridge") && s.has(m)))
-        else {
+        let Some(bridge) = device.master.as_ref().filter(|m| {
+            m.starts_with("br")
+                || is_bond(facts, m)
+                || facts.steps.iter().any(|s| s.has("bridge") && s.has(m))
+        }) else {
             continue;
         };
         let ports: Vec<&crate::facts::Device> =
@@ -422,14 +429,19 @@ fn bridge_port(facts: &Facts, found: &mut Found) {
         if ports.len() > 1 && shaped == 1 && facts.dev.as_ref() != Some(&device.name) {
             let Some(at) = device.root().and_then(|r| r.step) else { continue };
             let reason = format!(
-                "{bridge} has {} ports; what leaves by the others passes no qdisc of this script.",
-                ports.len()
+                "{bridge} has {} {}; what leaves by the others passes no qdisc of this script.",
+                ports.len(),
+                if is_bond(facts, bridge) { "slaves" } else { "ports" }
             );
             found.at(
                 at,
                 &device.name,
                 Say::new(
-                    format!("{} is a port of {bridge}", device.name),
+                    format!(
+                        "{} is a {} of {bridge}",
+                        device.name,
+                        if is_bond(facts, bridge) { "slave" } else { "port" }
+                    ),
                     reason,
                     facts.steps[at].with("dev", bridge),
                 ),

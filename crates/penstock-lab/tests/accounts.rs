@@ -94,6 +94,36 @@ fn what_the_warm_up_sent_is_nobodys() {
     }
 }
 
+/// A server of probes has its memory back when an answer has left or was lost: it answers as long as it is asked, on a wire, through a
+/// full queue and by a card with a ring.
+#[test]
+fn probes_are_answered_to_the_end() {
+    for (setup, link, least) in [
+        ("", "", 1190),
+        ("setup = \"tc qdisc add dev eth0 root tbf rate 30kbit burst 2k limit 3k\"", "", 400),
+        ("", "ring = 8\n", 1190),
+    ] {
+        let text = TWO
+            .replace("SETUP_A", "")
+            .replace("SETUP_B", setup)
+            .replace("duration = \"3s\"", "duration = \"60s\"");
+        let text = text.split("[[flow]]").next().unwrap().replace("\"b:eth0\"]", "\"b:eth0\"]\n");
+        let text = match link {
+            "" => text,
+            _ => text.replace("\"b:eth0\"]", "{ end = \"b:eth0\", ring = 8 }]"),
+        };
+        let flow = "[[flow]]\nfrom = \"a\"\nto = \"b\"\nudp = true\nload = { echo = \"50ms\", size = 200 }\n";
+        let outcome = outcome(&format!("{text}{flow}"), "probes");
+        let trips = outcome.series.points("", "flow a-b", "rtt_ms");
+        let last = trips.last().unwrap().0;
+        assert!(
+            trips.len() >= least && last > 59.0,
+            "{setup} {link}: {} round trips, the last at {last}",
+            trips.len()
+        );
+    }
+}
+
 /// A transfer and a page that began while the run warmed up are not among the completion times.
 #[test]
 fn transfers_of_the_warm_up_are_not_counted() {

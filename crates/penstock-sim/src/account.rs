@@ -14,6 +14,7 @@ use crate::flow::{Part, untag};
 use crate::meter::{InFlight, Key, key};
 use crate::net::Net;
 use crate::results::Extra;
+use crate::sock::Owed;
 use penstock_host::Effect;
 use penstock_packet::{Packet, Skb};
 use std::collections::BTreeSet;
@@ -79,7 +80,7 @@ impl Net {
     /// What is left of a packet that mirred has sent elsewhere.
     #[cold]
     pub(crate) fn moved(&mut self, host: u32, packet: Packet) {
-        if packet.iif <= crate::index::LOOPBACK && packet.flow != 0 {
+        if packet.iif <= crate::index::LOOPBACK && Owed::any(&packet) {
             self.dropped_at_home(host, &packet);
         }
         self.pool.free(packet);

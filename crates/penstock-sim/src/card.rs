@@ -296,7 +296,7 @@ impl Net {
         }
         if virtual_cable {
             // The other side takes it when the discipline has been run (ip_rcv orphans it).
-            if packet.iif == 0 && packet.flow != 0 {
+            if packet.iif == 0 && Owed::any(&packet) {
                 self.cables.nics[n as usize].sent.push(Owed::of(&packet));
             }
         } else if !completes {

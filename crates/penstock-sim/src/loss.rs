@@ -4,6 +4,7 @@ use crate::index::LOOPBACK;
 use crate::meter::DropSlot;
 use crate::net::Net;
 use crate::results::{DropCount, DropKey};
+use crate::sock::Owed;
 use crate::spec::HostId;
 use penstock_packet::Packet;
 use std::collections::BTreeMap;
@@ -37,7 +38,7 @@ impl Net {
         }
         self.meter.lost(host, ifindex, &packet, place, reason);
         // What was lost on the link has left its socket's memory, or leaves it when it is sent.
-        if packet.iif <= LOOPBACK && packet.flow != 0 && !matches!(place, "link" | "cpu" | "socket") {
+        if packet.iif <= LOOPBACK && Owed::any(&packet) && !matches!(place, "link" | "cpu" | "socket") {
             self.dropped_at_home(host, &packet);
         }
         self.pool.free(packet);

@@ -284,6 +284,8 @@ impl TcpSock {
 pub(crate) struct Owed {
     /// `Skb::flow`; 0 for one that no socket of this host made.
     pub(crate) flow: u32,
+    /// The port that a datagram of no flow came from: an answer, of a server of many; else 0.
+    pub(crate) port: u16,
     /// Payload of its TCP segment.
     pub(crate) tcp_payload: u32,
     /// What is behind the IP header.
@@ -292,6 +294,12 @@ pub(crate) struct Owed {
     pub(crate) headers: u32,
     /// Whether its memory is free already, or is all that comes free of it: it stays in the host.
     pub(crate) part: Owing,
+}
+
+/// The port a datagram comes from; 0 of what is none.
+#[cold]
+fn port_of(l4: &L4) -> u16 {
+    if let L4::Udp(udp) = l4 { udp.sport } else { 0 }
 }
 
 /// What of a frame is over for the socket that made it.
@@ -309,6 +317,11 @@ pub(crate) enum Owing {
 }
 
 impl Owed {
+    /// Whether a socket may have made this packet, and wait for its memory: it is a flow's, or a datagram.
+    #[inline(always)] // Of each packet.
+    pub(crate) fn any(packet: &Packet) -> bool {
+        packet.flow != 0 || matches!(packet.l4, L4::Udp(_))
+    }
     #[inline(always)] // Of each packet.
     pub(crate) fn of(packet: &Packet) -> Owed {
         let role = packet.tc.role;
@@ -317,7 +330,10 @@ impl Owed {
         let flow = if own { packet.flow } else { 0 };
         let part = if role.is_orphan() { Owing::Place } else { Owing::Both };
         let (len, headers, l4) = packet.as_sent();
-        let owed = Owed { part, ..Owed::by(flow, len, headers, l4) };
+        let mut owed = Owed { part, ..Owed::by(flow, len, headers, l4) };
+        if own && flow == 0 {
+            owed.port = port_of(l4);
+        }
         if packet.is_noted() { owed.of_segment(packet) } else { owed }
     }
     /// The same of a segment of a super-packet that was cut on its way to the wire.
@@ -332,7 +348,10 @@ impl Owed {
     }
     /// What comes free of a packet that a qdisc has orphaned.
     pub(crate) fn to(orphan: Orphan) -> Owed {
-        let owed = Owed::by(orphan.flow, orphan.len, orphan.header_len, &orphan.l4);
+        let mut owed = Owed::by(orphan.flow, orphan.len, orphan.header_len, &orphan.l4);
+        if orphan.flow == 0 {
+            owed.port = port_of(&orphan.l4);
+        }
         match orphan.more {
             0 => Owed { part: Owing::Memory, ..owed },
             more => Owed { part: Owing::Cut, ip_payload: more, ..owed },
@@ -344,6 +363,6 @@ impl Owed {
             L4::Tcp(tcp) => ip_payload.saturating_sub(tcp.header_len()),
             _ => 0,
         };
-        Owed { flow, tcp_payload, ip_payload, headers: header_len, part: Owing::Both }
+        Owed { flow, port: 0, tcp_payload, ip_payload, headers: header_len, part: Owing::Both }
     }
 }

@@ -52,8 +52,11 @@ pub(crate) struct Source {
     /// When the page under way was asked for.
     page: Time,
     /// Echoes that are under way: number, when it was asked.
-    asked: VecDeque<(u64, Time)>,
+    asked: VecDeque<(u64, Option<Time>)>,
 }
+
+/// How many probes are waited for at a time.
+const UNANSWERED: usize = 100_000;
 
 const GAP: u32 = 0;
 const STOP: u32 = 1;
@@ -162,9 +165,9 @@ impl Source {
         let size = self.size();
         self.next += 1;
         if matches!(self.load, Load::Echo { .. }) {
-            self.asked.push_back((self.next, now));
-            // What has had no answer in ten probes has none.
-            let late = self.asked.len().saturating_sub(10);
+            self.asked.push_back((self.next, Some(now)));
+            // What has had no answer in so many probes has none.
+            let late = self.asked.len().saturating_sub(UNANSWERED);
             self.asked.drain(..late);
         }
         if self.transport == Transport::Udp {
@@ -228,8 +231,13 @@ impl Source {
     /// An echo has come back.
     fn answered(&mut self, seq: u64, cx: &mut Cx<'_>) {
         let now = cx.now();
-        if let Some(at) = self.asked.iter().position(|a| a.0 == seq) {
-            let (_, sent) = self.asked.remove(at).unwrap_or((0, now));
+        // Their numbers follow each other.
+        let first = self.asked.front().map_or(0, |a| a.0);
+        let place = seq.checked_sub(first).and_then(|n| self.asked.get_mut(n as usize));
+        if let Some(sent) = place.and_then(|a| a.1.take()) {
+            while self.asked.front().is_some_and(|a| a.1.is_none()) {
+                self.asked.pop_front();
+            }
             cx.net.meter.flows[self.flow as usize].rtts.push((now, now - sent));
         }
     }

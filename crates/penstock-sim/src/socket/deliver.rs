@@ -393,7 +393,7 @@ impl Net {
     #[inline]
     pub(crate) fn left_host(&mut self, host: u32, packet: &Packet) {
         // Forwarded frames are the most.
-        if packet.iif == 0 && packet.flow != 0 {
+        if packet.iif == 0 && Owed::any(packet) {
             self.free_memory(host, Owed::of(packet));
         }
     }
@@ -401,8 +401,11 @@ impl Net {
     #[inline]
     pub(crate) fn free_memory(&mut self, host: u32, owed: Owed) {
         let now = self.queue.now();
-        let Some((flow, part)) = untag(owed.flow) else { return };
-        let sock = self.meter.flows[flow as usize].socks[usize::from(part == Part::Back)];
+        let sock = match untag(owed.flow) {
+            Some((flow, part)) => self.meter.flows[flow as usize].socks[usize::from(part == Part::Back)],
+            None if owed.port == 0 => return,
+            None => self.machines[host as usize].sockets.udp.get(&owed.port).copied().unwrap_or(NONE),
+        };
         let Some(s) = self.sockets.get_mut(sock) else { return };
         // What leaves by a namespace's macvlan leaves by a device of another's of its machine.
         if s.host != host && !one_machine(&self.machines, host, s.host) {

@@ -64,7 +64,8 @@ fn a_run_of_many_machines_writes_no_file_for_an_idle_device_and_a_short_page() {
     outcome.write(&folder.join("r")).unwrap();
     let page = std::fs::read_to_string(folder.join("r/report.html")).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
-    assert!(page.len() < 400_000, "{}", page.len());
+    // Of 20 pings each of the 2,000 round trips is a point of the picture.
+    assert!(page.len() < 420_000, "{}", page.len());
     assert!(page.contains("× 78"), "the picture counts the other lines");
     assert!(page.contains("and 60 more"), "of 80 classes the 20 busiest are listed");
 }

@@ -510,7 +510,7 @@ fn by_ip(step: &Step) -> bool {
         "mtu greater than device",
         "Invalid VLAN id",
         "Invalid prefix for given prefix length",
-        "Device required for gateway",
+        "Egress device not specified",
     ];
     value || said.contains("is expected rather than") || bounds.iter().any(|b| said.contains(b))
 }

@@ -1,6 +1,7 @@
 //! `penstock recv`: takes what `penstock send` sends, and measures it.
 
 use super::info::info;
+use super::stream::set_cc;
 use super::{Header, clock};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{
@@ -365,11 +366,7 @@ fn stream(mut watch: Watch<'_>) -> Result<(RecvReport, OwnedFd), String> {
     if let Some(bytes) = options.rcvbuf {
         setsockopt(&fd, sockopt::RcvBuf, &bytes).map_err(|e| say("rcvbuf", e))?;
     }
-    if let Some(cc) = &options.cc {
-        setsockopt(&fd, sockopt::TcpCongestion, &cc.into()).map_err(|e| {
-            format!("congestion control {cc}: {e}: this kernel has it not (modprobe tcp_{cc})")
-        })?;
-    }
+    set_cc(&fd, options.cc.as_ref())?;
     if let Some(mss) = options.mss {
         setsockopt(&fd, sockopt::TcpMaxSeg, &mss).map_err(|e| say("mss", e))?;
     }

@@ -51,6 +51,13 @@ fn begin(fd: &impl AsRawFd, to: SocketAddr, options: &SendOptions) -> Result<nix
     Ok(connect_socket(fd.as_raw_fd(), &SockaddrStorage::from(to)))
 }
 
+/// Asks for a congestion control, where one is named.
+pub(super) fn set_cc(fd: &impl AsFd, cc: Option<&String>) -> Result<(), String> {
+    let Some(cc) = cc else { return Ok(()) };
+    setsockopt(fd, sockopt::TcpCongestion, &cc.into())
+        .map_err(|e| format!("congestion control {cc}: {e}: this kernel has it not (modprobe tcp_{cc})"))
+}
+
 /// Connects; a receiver that is only just being started gets a moment. Or why there is no connection.
 fn connect(goal: &Goal, options: &SendOptions) -> Result<Result<TcpStream, nix::Error>, String> {
     let to = address(goal)?;
@@ -60,11 +67,7 @@ fn connect(goal: &Goal, options: &SendOptions) -> Result<Result<TcpStream, nix::
         let fd = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)
             .map_err(|e| say("socket", e))?;
         mark(&fd, to, options)?;
-        if let Some(cc) = &options.cc {
-            setsockopt(&fd, sockopt::TcpCongestion, &cc.into()).map_err(|e| {
-                format!("congestion control {cc}: {e}: this kernel has it not (modprobe tcp_{cc})")
-            })?;
-        }
+        set_cc(&fd, options.cc.as_ref())?;
         if let Some(mss) = options.mss {
             setsockopt(&fd, sockopt::TcpMaxSeg, &mss).map_err(|e| say("mss", e))?;
         }

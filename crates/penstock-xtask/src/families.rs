@@ -314,7 +314,7 @@ fn page(families: &[Family], seeds: usize) -> String {
     let known = if tells {
         format!(
             "| p | the least of the family's figures: how often chance alone puts means so far apart (permutation test, Holm's correction over all {figures} figures) |\n\
-             | verdict | `same`: p of at least {LEAST_P}, and all means within {} %; `chance`: p of at least {LEAST_P}, but more seeds are needed for means that near; `differs`: p below {LEAST_P} |\n",
+             | verdict | `same`: p of at least {LEAST_P}, and all means within {} %; `chance`: as high a p, but not all means that near; `differs`: p below {LEAST_P} |\n",
             NEAR * 100.0
         )
     } else {

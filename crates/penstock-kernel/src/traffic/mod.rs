@@ -255,7 +255,7 @@ mod tests {
     /// Of two senders each is told apart by its port, what is sent while it warms up is not counted, and answers come back over IPv6.
     #[test]
     fn probes_of_two_senders_come_back() {
-        let epoch_ns = clock() + 30_000_000;
+        let epoch_ns = clock() + 200_000_000;
         let port = 50_000 + (std::process::id() % 10_000) as u16;
         let ms = penstock_model::Span::from_ms;
         let receiver = std::thread::spawn(move || {
@@ -263,7 +263,7 @@ mod tests {
             let options = RecvOptions { port, epoch_ns, until, warmup, udp: true, ..Default::default() };
             recv(&RecvOptions { echo: true, each: true, ..options })
         });
-        std::thread::sleep(std::time::Duration::from_millis(15));
+        std::thread::sleep(std::time::Duration::from_millis(150));
         let sender = |host: &str, gap| {
             let load = Load::Echo { size: Sizes::Constant(64), gap: Dist::Constant(ms(gap)) };
             let goal = Goal { host: host.into(), port, udp: true };
@@ -272,7 +272,9 @@ mod tests {
             let options = SendOptions { echo: true, each: true, end: Some(ms(240)), ..options };
             std::thread::spawn(move || send(&goal, &options).unwrap())
         };
-        let senders = [sender("127.0.0.1", 10), sender("::1", 20)];
+        // Where there is no IPv6, two of IPv4.
+        let six = if std::net::UdpSocket::bind("[::1]:0").is_ok() { "::1" } else { "127.0.0.1" };
+        let senders = [sender("127.0.0.1", 10), sender(six, 20)];
         let sent = senders.map(|s| s.join().unwrap());
         let received = receiver.join().unwrap().unwrap();
         assert_eq!(received.senders.len(), 2, "{received:?}");
@@ -295,16 +297,16 @@ mod tests {
         let ms = penstock_model::Span::from_ms;
         let receiver = std::thread::spawn(move || {
             let options =
-                RecvOptions { port, epoch_ns, until: Some(ms(400)), each: true, ..Default::default() };
+                RecvOptions { port, epoch_ns, until: Some(ms(1500)), each: true, ..Default::default() };
             recv(&options)
         });
-        std::thread::sleep(std::time::Duration::from_millis(30));
+        std::thread::sleep(std::time::Duration::from_millis(100));
         let load = Load::Pages { size: Sizes::Constant(200_000), think: Dist::Constant(ms(50)) };
-        let options = SendOptions { epoch_ns, until: Some(ms(300)), load, ..SendOptions::default() };
+        let options = SendOptions { epoch_ns, until: Some(ms(1000)), load, ..SendOptions::default() };
         let sent = send(&Goal { host: "127.0.0.1".into(), port, udp: false }, &options).unwrap();
         let received = receiver.join().unwrap().unwrap();
         let pages = received.senders.len();
-        assert!((2..=6).contains(&pages) && sent.transfers_ms.len() >= pages - 1, "{sent:?}");
+        assert!((2..=20).contains(&pages) && sent.transfers_ms.len() >= pages - 1, "{sent:?}");
         assert_eq!(received.bytes, sent.sent_bytes);
         assert!(received.senders[0].1.bytes == 200_000 && received.received_packets > 0, "{received:?}");
         assert_eq!(received.received_packets, sent.sent_packets);

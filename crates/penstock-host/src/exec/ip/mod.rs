@@ -6,6 +6,7 @@
 mod addr;
 mod bond;
 mod bridge;
+mod gateway;
 mod iptoken;
 mod link;
 mod neigh;

@@ -32,7 +32,7 @@ pub struct Args {
 
 const FOLDER: &str = "vectors/families";
 const PAGE: &str = "docs/notes/families.md";
-/// Rearrangements that a difference of means is held against.
+/// How many random permutations a test makes.
 const SHUFFLES: u32 = 99_999;
 /// Largest difference of two means.
 const NEAR: f64 = 0.03;

@@ -186,9 +186,10 @@ pub(super) fn due(options: &SendOptions) -> impl Iterator<Item = (i64, u32)> + '
     let drift = i128::from(dice.below(width + 1)) - i128::from(width / 2);
     let jitter = options.jitter;
     let spread = Dist::Uniform { from: Span::ZERO, to: jitter * 2 };
-    options.load.packets(rng).map(move |(offset, size)| {
+    options.load.packets(rng).enumerate().map(move |(n, (offset, size))| {
         let mut due = offset + (i128::from(offset) * drift / 1_000_000_000) as i64;
-        if jitter > Span::ZERO {
+        // The first goes at once.
+        if jitter > Span::ZERO && n > 0 {
             due += (spread.draw(&mut dice) - jitter).as_ns();
         }
         (due, size)

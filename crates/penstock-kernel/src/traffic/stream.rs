@@ -58,7 +58,7 @@ pub(super) fn set_cc(fd: &impl AsFd, cc: Option<&String>) -> Result<(), String> 
         .map_err(|e| format!("congestion control {cc}: {e}: this kernel has it not (modprobe tcp_{cc})"))
 }
 
-/// Connects; a receiver that is only just being started gets a moment. Or why there is no connection.
+/// Connects, or answers why there is no connection. A receiver that has only just been started gets a moment.
 fn connect(goal: &Goal, options: &SendOptions) -> Result<Result<TcpStream, nix::Error>, String> {
     let to = address(goal)?;
     let say = |what: &str, e: nix::Error| format!("{what}: {e}");

@@ -232,7 +232,10 @@ impl Host {
                 if loopback {
                     new.push(made(route::LOCAL, network, RouteKind::Local));
                 } else if !address.no_prefix_route {
-                    new.push(made(route::MAIN, network, RouteKind::Unicast));
+                    new.push(Route {
+                        metric: address.metric,
+                        ..made(route::MAIN, network, RouteKind::Unicast)
+                    });
                 }
                 if network.len < 31 {
                     new.push(made(route::LOCAL, Prefix::new(network.broadcast(), 32), RouteKind::Broadcast));
@@ -244,11 +247,32 @@ impl Host {
             }
         }
         for r in new {
-            let there = self.fib.to(r.table, r.dst).any(|o| o.kind == r.kind && o.dev == r.dev);
+            let there = self
+                .fib
+                .to(r.table, r.dst)
+                .any(|o| o.kind == r.kind && o.dev == r.dev && o.metric == r.metric);
             if !there {
                 self.fib.insert(r);
             }
         }
+    }
+
+    /// The route of an address's network gets the metric that the address has now (`fib_modify_prefix_metric`).
+    pub(crate) fn move_network_route(&mut self, ifindex: u32, address: &Address) {
+        let (network, device) = (address.network(), &self.devices[ifindex]);
+        let whole = network.addr == address.prefix.addr && network.len == 32;
+        if !device.up || address.secondary || address.no_prefix_route || whole {
+            return;
+        }
+        self.fib.remove(|r| {
+            r.dev == ifindex
+                && r.dst == network
+                && r.kind == RouteKind::Unicast
+                && r.proto == route::KERNEL
+                && r.src == Some(address.prefix.addr)
+                && r.by.is_none()
+        });
+        self.add_address_routes(ifindex, address);
     }
 
     /// Sets a default route through `gateway`.

@@ -23,6 +23,7 @@ use crate::{Effect, Host, HostCx, Timer};
 use penstock_model::Time;
 use penstock_packet::{L3, Packet};
 use penstock_sched::Xmit;
+use std::collections::BTreeMap;
 
 /// `mode`: by its number, as the kernel counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,6 +76,8 @@ pub(crate) struct Bond {
     pub all_slaves_active: bool,
     /// Words of what it is to do that it does not do here.
     pub asked: Vec<String>,
+    /// Words that set nothing here, with their values, to be shown.
+    pub told: BTreeMap<String, String>,
     // Variables.
     /// In the order they came.
     pub slaves: Vec<Slave>,
@@ -142,6 +145,7 @@ impl Bond {
             packets_per_slave: 1,
             all_slaves_active: false,
             asked: Vec::new(),
+            told: BTreeMap::new(),
             slaves: Vec::new(),
             current: None,
             force_primary: false,

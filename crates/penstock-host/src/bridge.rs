@@ -58,6 +58,10 @@ pub(crate) struct Bridge {
     pub own_mtu: bool,
     /// What it was asked for that it does not do here: the words.
     pub asked: Vec<String>,
+    /// Words that set nothing here, with their values, to be shown.
+    pub told: BTreeMap<String, String>,
+    /// It has had a port.
+    pub had_port: bool,
     /// What it knows of a spanning tree, whether it takes part in one or not. 2.6.35 has none here.
     pub tree: Option<Box<stp::Tree>>,
     /// `nf_call_iptables`, `nf_call_ip6tables`: its frames of IPv4 and of IPv6 meet the rules whatever the system's setting.
@@ -82,6 +86,8 @@ pub(crate) struct Port {
     pub root_block: bool,
     /// The VLANs that it is in.
     pub vlans: Group,
+    /// Words that set nothing here, with their values, to be shown.
+    pub told: BTreeMap<String, String>,
 }
 
 /// What a port does. All but `hairpin` and `isolated` is so from the beginning.
@@ -130,6 +136,8 @@ impl Bridge {
             own_mac: false,
             own_mtu: false,
             asked: Vec::new(),
+            told: BTreeMap::new(),
+            had_port: false,
             tree: None,
             calls: [false; 2],
         }
@@ -141,7 +149,7 @@ impl Bridge {
             self.asked.push(format!("{name} {value}"));
         }
     }
-    fn port(&self, ifindex: u32) -> Option<&Port> {
+    pub(crate) fn port(&self, ifindex: u32) -> Option<&Port> {
         self.ports.iter().find(|p| p.ifindex == ifindex)
     }
     /// Whether a port sends, and whether it learns.
@@ -234,9 +242,20 @@ impl Host {
         if let Some(b) = self.devices[bridge].bridge.as_deref_mut() {
             let (set, vlans) = (Settings::default(), Group::default());
             let (guard, root_block) = (false, false);
+            b.had_port = true;
             b.ports.insert(
                 0,
-                Port { ifindex, since: None, set, priority: 32, cost: None, guard, root_block, vlans },
+                Port {
+                    ifindex,
+                    since: None,
+                    set,
+                    priority: 32,
+                    cost: None,
+                    guard,
+                    root_block,
+                    vlans,
+                    told: BTreeMap::new(),
+                },
             );
         }
         let macs = self.bridge_macs(bridge);

@@ -56,8 +56,12 @@ pub struct Address {
     pub scope: u8,
     /// `label`, the device's name where none was given.
     pub label: String,
+    /// `metric` of the route of its network.
+    pub metric: u32,
     /// `noprefixroute`.
     pub no_prefix_route: bool,
+    /// `autojoin`.
+    pub autojoin: bool,
     /// How long it is valid and preferred (`valid_lft`, `preferred_lft`).
     pub lifetime: Lifetime,
 }
@@ -72,7 +76,9 @@ impl Address {
             secondary: false,
             scope: 0,
             label: String::new(),
+            metric: 0,
             no_prefix_route: false,
+            autojoin: false,
             lifetime: Lifetime::FOREVER,
         }
     }
@@ -373,7 +379,7 @@ impl NetDevice {
     }
     /// Whether a link-local address follows from its hardware address (`addrconf_dev_config`): that of Ethernet.
     pub(crate) fn has_eui(&self) -> bool {
-        !self.loopback && self.flags & NOARP == 0 && self.class.kind != "vrf"
+        !self.loopback && self.class.link_type == "ether" && self.class.kind != "vrf"
     }
     /// Whether it is an ifb, which gives what is sent by it back to where it came from.
     pub fn is_ifb(&self) -> bool {

@@ -43,6 +43,9 @@ impl GsoWords {
     }
 }
 
+/// `TSO_MAX_SIZE`, bytes.
+const TSO_MAX_SIZE: u32 = 524_280;
+
 impl Host {
     /// Whether cards here begin as Linux has them, with TSO and GSO on; `false`: each segment of TCP is a packet of its own until `ethtool -K` says
     /// otherwise, which is how machines begin.
@@ -55,6 +58,13 @@ impl Host {
     }
     /// `tso_max_size`, bytes: of a device on another, that one's.
     pub(crate) fn tso_max_size(&self, d: &NetDevice) -> u32 {
+        if matches!(d.class.kind, "bridge" | "bond") {
+            //= linux v6.12 net/bridge/br_if.c br_set_gso_limits; drivers/net/bonding/bond_main.c bond_compute_features
+            let ports = self.devices.iter().filter(|p| p.master == Some(d.ifindex));
+            let had_port = d.bridge.as_ref().is_some_and(|b| b.had_port);
+            let none = if had_port { TSO_MAX_SIZE } else { 65_536 };
+            return ports.map(|p| self.tso_max_size(p)).min().unwrap_or(none);
+        }
         let lower = self.lower_of(d).filter(|_| matches!(d.class.kind, "vlan" | "macvlan"));
         lower.unwrap_or(d).class.tso_max_size
     }

@@ -127,7 +127,7 @@ pub static CLASSES: &[Class] = &[
     },
     // A teql0 has no header of its own, and neither address nor flags but what its slaves have.
     Class { tx_queue_len: 100, tso_max_size: 65_536, link_type: "void", ..class("teql", false, NOARP) },
-    class("vxlan", true, BROADCAST | MULTICAST),
+    Class { tso_max_size: 65_536, ..class("vxlan", true, BROADCAST | MULTICAST) },
     Class {
         mtu: 1420,
         min_mtu: 0,

@@ -11,7 +11,7 @@ pub(crate) use l3mdev::{L3mdev, L3mdevs};
 
 pub use crate::nexthop::ByNexthop;
 use crate::six::Key6;
-use penstock_lang::ip::{Net, RuleSpec};
+use penstock_lang::ip::{NOP, Net, RuleSpec};
 use penstock_packet::{L3, L4, Skb};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -273,12 +273,41 @@ pub struct Rule {
     pub(crate) iif: u32,
     /// The device of `oif`.
     pub(crate) oif: u32,
+    /// The devices of `suppress_ifgroup`.
+    pub(crate) suppressed: Vec<u32>,
+}
+
+/// The rules that match, in the order in which they are asked: `goto` leads to the first of its priority, where there is one, whether or not
+/// that matches what came before (`fib_rules_lookup`).
+pub(crate) fn walk<'a>(rules: &'a [Rule], matches: impl Fn(&Rule) -> bool) -> impl Iterator<Item = &'a Rule> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let rule = rules.get(at)?;
+            at += 1;
+            if !matches(rule) || rule.spec.action == Some(NOP) {
+                continue;
+            }
+            match rule.spec.goto {
+                None => return Some(rule),
+                Some(target) => at = rules.iter().position(|r| r.pref == target).unwrap_or(at),
+            }
+        }
+    })
 }
 
 impl Rule {
+    /// Whether it says `goto` a priority that no rule has.
+    pub(crate) fn goes_nowhere(&self, all: &[Rule]) -> bool {
+        self.spec.goto.is_some_and(|target| !all.iter().any(|r| r.pref == target))
+    }
+    /// Whether a route that it has found is not good enough for it (`fib4_rule_suppress`, `fib6_rule_suppress`).
+    pub(crate) fn suppresses(&self, len: u8, dev: u32) -> bool {
+        self.spec.suppress.is_some_and(|least| u32::from(len) <= least) || self.suppressed.contains(&dev)
+    }
     pub(crate) fn kernel(pref: u32, table: u32) -> Rule {
         let spec = RuleSpec { table: Some(table), protocol: Some(KERNEL), ..RuleSpec::default() };
-        Rule { pref, spec, iif: 0, oif: 0 }
+        Rule { pref, spec, iif: 0, oif: 0, suppressed: Vec::new() }
     }
     fn within(net: Option<Net>, addr: IpAddr) -> bool {
         net.is_none_or(|n| n.len == 0 || n.contains(addr))

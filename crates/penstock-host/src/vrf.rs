@@ -58,7 +58,7 @@ impl Host {
         for family in [Family::Inet, Family::Inet6] {
             let protocol = Some(route::KERNEL);
             let spec = RuleSpec { family, l3mdev: true, protocol, ..RuleSpec::default() };
-            let rule = Rule { pref: RULE_PREF, spec, iif: 0, oif: 0 };
+            let rule = Rule { pref: RULE_PREF, spec, iif: 0, oif: 0, suppressed: Vec::new() };
             let add = |rules: &mut Vec<Rule>| {
                 // One that a command has made stays the only one.
                 if !rules.iter().any(|r| r.pref == RULE_PREF && r.spec.l3mdev) {

@@ -23,7 +23,7 @@ mod vrf;
 mod vxlan;
 pub(crate) mod words;
 
-pub use addr::AddrSpec;
+pub use addr::{AUTOJOIN, AddrSpec, HOME, MANAGE_TEMPORARY, NODAD};
 pub use bridge::{Bridge, FdbChange, FdbFilter, VlanChange, bridge};
 pub use iptoken::{TokenSet, tokens};
 pub use link::{LinkData, LinkRequest, LinkVerb};
@@ -31,11 +31,11 @@ pub use neigh::{NeighFilter, NeighSpec, NeighVerb, NetnsCommand, STATES};
 pub use nexthop::{NexthopFilter, NexthopSpec, NexthopVerb};
 pub use route::{NextHopSpec, RouteFilter, RouteQuestion, RouteSpec, RouteVerb};
 pub use rt_names::{METRICS, TYPES, control_of, protocol_name, scope_name, table_name};
-pub use rule::{RuleSpec, RuleVerb};
+pub use rule::{NAT, NOP, RuleSpec, RuleVerb};
 pub use show::{
     AddressView, Details, FdbView, LinkRef, LinkView, NeighView, NetnsRef, NextHopView, NexthopView,
-    PortView, RouteView, RuleView, VlanView, fdbs, links, neighbours, netns, netns_ids, nexthops, ports,
-    routes, rules, tunnels, vlans, vrfs,
+    PortView, RouteView, RuleView, Said, SaidValue, VlanView, fdbs, links, neighbours, netns, netns_ids,
+    nexthops, ports, routes, rules, tunnels, vlans, vrfs,
 };
 pub use tcpmetrics::{TcpMetricsRequest, TcpMetricsVerb, tcp_metrics};
 pub use tunnel::{TunnelRequest, TunnelSet, TunnelVerb, TunnelView, TunnelWords};

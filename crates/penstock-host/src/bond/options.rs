@@ -34,6 +34,9 @@ const MOOT: [&str; 10] = [
     "resend_igmp",
     "min_links",
 ];
+/// Those that the kernel takes in mode 802.3ad alone.
+const OF_LACP: [&str; 5] =
+    ["lacp_rate", "lacp_active", "ad_user_port_key", "ad_actor_sys_prio", "ad_actor_system"];
 /// Options with a value that changes nothing; another is told before a run.
 const KEPT: [(&str, &str); 8] = [
     ("arp_interval", "0"),
@@ -163,10 +166,17 @@ impl Host {
                     self.bond_make_active(ifindex, slave, now);
                 }
             }
-            _ if MOOT.contains(&option) => {}
+            //= linux v6.12 drivers/net/bonding/bond_options.c bond_opts: .unsuppmodes
+            _ if OF_LACP.contains(&option) && b.mode != Mode::Ad => {
+                return Err(Refused::Kernel(KernelError::new(EACCES, "option not supported in mode")));
+            }
+            _ if MOOT.contains(&option) => {
+                b.told.insert(option.to_owned(), value.to_owned());
+            }
             _ => match KEPT.iter().find(|known| known.0 == option) {
                 Some((name, harmless)) => {
                     let same = value == *harmless || *harmless == "none" && value == "0";
+                    b.told.insert(option.to_owned(), value.to_owned());
                     b.ask(name, if same { "" } else { value });
                 }
                 None => return Err(Refused::Unknown),

@@ -169,7 +169,7 @@ impl Host {
         self.devices.iter().filter(|d| only.is_none_or(|i| i == d.ifindex)).filter_map(view).collect()
     }
     /// The state of a port (`BR_STATE_*`) and its name.
-    fn port_state(&self, d: &NetDevice, now: Time) -> (u8, &'static str) {
+    pub(crate) fn port_state(&self, d: &NetDevice, now: Time) -> (u8, &'static str) {
         let bridge = self.bridge_of(d.ifindex).and_then(|i| self.devices[i].bridge.as_deref());
         if let Some(tree) = bridge.and_then(|b| b.tree.as_deref()) {
             let state = tree.port(d.ifindex).map_or(State::Disabled, |p| p.state);

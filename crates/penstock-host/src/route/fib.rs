@@ -3,7 +3,7 @@
 //! Follows: linux v6.12 `net/ipv4/fib_trie.c` `fib_table_lookup`, `fib_frontend.c` `fib_add_ifaddr` (the routes an address brings).
 //! Differs: of the ways of a multipath route one is chosen by a hash of both addresses that is not the kernel's.
 
-use super::{DEFAULT, Hop, Key, L3mdevs, LOCAL, MAIN, Prefix, Route, RouteKind, Rule};
+use super::{DEFAULT, Hop, Key, L3mdevs, LOCAL, MAIN, Prefix, Route, RouteKind, Rule, walk};
 use penstock_lang::ip::RuleSpec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -53,6 +53,7 @@ pub struct Fib {
     plain: bool,
     /// Routes with realms.
     with_realms: usize,
+    rules_have_realms: bool,
     // The others.
     /// Those of one place: the oldest first.
     routes: BTreeMap<Place, Vec<Route>>,
@@ -88,6 +89,7 @@ impl Default for Fib {
             choosy: 0,
             l3mdevs: L3mdevs::default(),
             with_realms: 0,
+            rules_have_realms: false,
             turns: BTreeMap::new(),
             gateways6: Vec::new(),
             places6: BTreeMap::new(),
@@ -113,6 +115,12 @@ fn is_choosy(r: &Route) -> bool {
         || !r.nexthops.is_empty()
         || r.table == DEFAULT
         || r.kind == RouteKind::Throw && r.table >= MAIN
+}
+
+/// Realms of a packet, of which a half that is 0 is taken from `tag` (`set_class_tag`).
+fn filled(realms: u32, tag: u32) -> u32 {
+    let of = |half: u32| if realms & half == 0 { tag & half } else { realms & half };
+    of(0xffff) | of(0xffff_0000)
 }
 
 impl Fib {
@@ -255,6 +263,7 @@ impl Fib {
     pub(crate) fn change_rules(&mut self, change: impl FnOnce(&mut Vec<Rule>)) {
         change(&mut self.rules);
         self.rules.sort_by_key(|r| r.pref);
+        self.rules_have_realms = self.rules.iter().any(|r| r.spec.realms != 0);
         let tables: Vec<Option<u32>> = self.rules.iter().map(|r| r.spec.table).collect();
         self.usual = tables == [Some(LOCAL), Some(MAIN), Some(DEFAULT)]
             && self.rules.iter().all(|r| {
@@ -381,22 +390,25 @@ impl Fib {
         }
         hop
     }
-    /// Whether any route has realms: else [`Fib::realms`] gives 0.
+    /// Whether any route or rule has realms: else [`Fib::realms`] gives 0.
     #[inline]
     pub(crate) fn has_realms(&self) -> bool {
-        self.with_realms > 0
+        self.with_realms > 0 || self.rules_have_realms
     }
     /// Realms of a packet that takes `hop`: the route's, and where these say nothing of its source, those of the way back (`None` for a
     /// packet made here).
     //= linux v6.12 net/ipv4/route.c rt_set_nexthop, set_class_tag; include/net/ip_fib.h fib_combine_itag
     #[inline]
     pub(crate) fn realms(&self, hop: &Hop, back: Option<&Key>) -> u32 {
-        if self.with_realms == 0 {
+        if !self.has_realms() {
             return 0;
         }
-        let tag = back.map_or(0, |key| self.search_key(key).realms << 16);
-        let source = if hop.realms >> 16 == 0 { tag } else { 0 };
-        hop.realms | source
+        let found = back.and_then(|key| self.search_rule(key).ok().flatten());
+        let tag = found.map_or(0, |(route, rule)| match route.realms << 16 {
+            0 => rule.spec.realms << 16 | rule.spec.realms >> 16,
+            own => own | rule.spec.realms >> 16,
+        });
+        filled(hop.realms, tag)
     }
     /// The route to `dst` of a packet made here, from the tables.
     pub(crate) fn search(&self, dst: Ipv4Addr) -> Hop {
@@ -404,16 +416,23 @@ impl Fib {
     }
     /// `fib_rules_lookup`.
     pub(crate) fn search_key(&self, key: &Key) -> Hop {
-        match self.search_route(key) {
-            Ok(Some(r)) => self.hop_of(r, key),
+        match self.search_rule(key) {
+            Ok(Some((r, rule))) => {
+                let hop = self.hop_of(r, key);
+                Hop { realms: filled(hop.realms, rule.spec.realms), ..hop }
+            }
             Ok(None) => Hop::NONE,
             Err(kind) => Hop::refusing(kind),
         }
     }
     /// The same, as the route itself; an error is a rule that refuses.
     pub(crate) fn search_route(&self, key: &Key) -> Result<Option<&Route>, RouteKind> {
+        Ok(self.search_rule(key)?.map(|found| found.0))
+    }
+    /// The same with the rule that led to it.
+    fn search_rule(&self, key: &Key) -> Result<Option<(&Route, &Rule)>, RouteKind> {
         let key = &self.l3mdevs.update_flow(*key);
-        for rule in self.rules.iter().filter(|r| r.matches(key)) {
+        for rule in walk(&self.rules, |r| r.matches(key)) {
             match rule.spec.action {
                 Some(action) => return Err(RouteKind::of(action).unwrap_or(RouteKind::Blackhole)),
                 None => {
@@ -422,11 +441,10 @@ impl Fib {
                         false => rule.spec.table.unwrap_or(MAIN),
                     };
                     let found = self.find_in(table, key);
-                    let short = |r: &Route| rule.spec.suppress.is_some_and(|len| u32::from(r.dst.len) <= len);
                     match found {
-                        Some(r) if r.kind == RouteKind::Throw || short(r) => {}
+                        Some(r) if r.kind == RouteKind::Throw || rule.suppresses(r.dst.len, r.dev) => {}
+                        Some(r) => return Ok(Some((r, rule))),
                         None => {}
-                        found => return Ok(found),
                     }
                 }
             }

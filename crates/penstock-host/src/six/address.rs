@@ -9,7 +9,7 @@ use super::{GenMode, MIN_MTU, Ra, is_link_local, link_local, mask, network};
 use crate::Host;
 use crate::lifetime::Lifetime;
 use crate::route::LOCAL;
-use penstock_lang::ip::Net;
+use penstock_lang::ip::{AUTOJOIN, Net};
 use penstock_model::{KernelError, Time};
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -28,6 +28,10 @@ pub struct Address6 {
     pub(crate) by_ra: bool,
     /// It ends as the device's token does.
     pub(crate) tokenized: bool,
+    /// `metric` of the routes it brings; 0 is the 256 of all that the kernel makes.
+    pub metric: u32,
+    /// `nodad`, `home`, `mngtmpaddr`, `autojoin` as they were said.
+    pub flags: u32,
     /// `noprefixroute`.
     pub no_prefix_route: bool,
 }
@@ -40,6 +44,8 @@ impl Address6 {
             len,
             peer: None,
             lifetime: Lifetime::FOREVER,
+            metric: 0,
+            flags: 0,
             no_prefix_route: false,
             by_ra: false,
             tokenized: false,
@@ -51,15 +57,21 @@ impl Address6 {
             254
         } else if is_link_local(self.addr) {
             253
-        } else if self.addr.segments()[0] & 0xffc0 == 0xfec0 {
+        } else if self.addr.segments()[0] & 0xffc0 == 0xfec0 || self.addr.segments()[0] & 0xff0f == 0xff05 {
             200
         } else {
             0
         }
     }
-    /// The network it brings: that of the peer, else its own.
+    /// Its network, to which it brings a route.
     pub fn network(&self) -> Net {
-        network(self.peer.unwrap_or(self.addr), self.len)
+        network(self.addr, self.len)
+    }
+    /// A route to `dst` as it brings them.
+    fn route(&self, dst: Net, ifindex: u32) -> Route6 {
+        let plain = Route6::new(dst, ifindex);
+        let metric = if self.metric == 0 { plain.metric } else { self.metric };
+        Route6 { metric, ..plain }
     }
     /// Whether no new connection is to use it (`IFA_F_DEPRECATED`).
     pub fn is_deprecated(&self) -> bool {
@@ -101,6 +113,10 @@ impl Host {
         if device.addresses6.iter().any(|a| a.addr == new.addr) {
             return Err(KernelError::new(KernelError::EEXIST, "ipv6: address already assigned"));
         }
+        if new.addr.is_multicast() && new.flags & AUTOJOIN == 0 {
+            let why = "ipv6: Cannot assign multicast address without \"IFA_F_MCAUTOJOIN\" flag";
+            return Err(KernelError::new(crate::link::EADDRNOTAVAIL, why));
+        }
         // Those of wider scope stand first, the newest of a scope before the others.
         let rank = |a: &Address6| match a.scope() {
             0 => 14,
@@ -135,7 +151,10 @@ impl Host {
             self.six.fib.insert(Route6 { table: LOCAL, kind: 5, ..Route6::new(groups, ifindex) });
             if !a.no_prefix_route && !a.by_ra {
                 let expires = (!a.lifetime.is_permanent()).then(|| a.lifetime.end(self.hz));
-                self.six.fib.insert(Route6 { expires, ..Route6::new(a.network(), ifindex) });
+                self.six.fib.insert(Route6 { expires, ..a.route(a.network(), ifindex) });
+            }
+            if let Some(peer) = a.peer {
+                self.six.fib.insert(a.route(one(peer), ifindex));
             }
         }
         if let Some(addr) = anycast {
@@ -143,23 +162,34 @@ impl Host {
         }
     }
     /// `inet6_addr_modify`: how long an address that is there is valid and preferred, and the route of its network with it.
-    pub(crate) fn modify_address6(
-        &mut self,
-        ifindex: u32,
-        addr: Ipv6Addr,
-        lifetime: Lifetime,
-        no_prefix_route: bool,
-        now: Time,
-    ) {
+    pub(crate) fn modify_address6(&mut self, ifindex: u32, new: &Address6, now: Time) {
         let hz = self.hz;
+        let (lifetime, no_prefix_route) = (new.lifetime, new.no_prefix_route);
         let Some(device) = self.devices.get_mut(ifindex) else { return };
-        let Some(a) = device.addresses6.iter_mut().find(|a| a.addr == addr) else { return };
+        let Some(a) = device.addresses6.iter_mut().find(|a| a.addr == new.addr) else { return };
         let had_route = a.lifetime.is_permanent() && !a.no_prefix_route;
+        let before = a.clone();
         (a.lifetime, a.no_prefix_route, a.by_ra) = (lifetime, no_prefix_route, false);
+        a.flags = before.flags & AUTOJOIN | new.flags;
+        // Without one it keeps what it has.
+        if new.metric != 0 {
+            a.metric = new.metric;
+        }
+        if new.peer.is_some() {
+            a.peer = new.peer;
+        }
         let modified = a.clone();
         if device.up && !device.loopback {
             let expires = (!lifetime.is_permanent()).then(|| lifetime.end(hz));
-            let route = Route6 { expires, ..Route6::new(modified.network(), ifindex) };
+            let route = Route6 { expires, ..modified.route(modified.network(), ifindex) };
+            if modified.metric != before.metric && !no_prefix_route {
+                //= linux v6.12 net/ipv6/addrconf.c modify_prefix_route: the old one goes with its metric
+                let of_it = |r: &Route6| r.dev == ifindex && r.via.is_none();
+                for dst in std::iter::once(before.network()).chain(before.peer.map(one)) {
+                    self.six.fib.remove_like(&before.route(dst, ifindex), of_it);
+                    self.six.fib.insert(Route6 { expires, ..modified.route(dst, ifindex) });
+                }
+            }
             let is = |r: &Route6| r.dev == ifindex && r.via.is_none();
             if no_prefix_route {
                 if had_route {
@@ -185,7 +215,7 @@ impl Host {
             return;
         }
         let until = others.by_ref().map(|a| a.lifetime.end(self.hz)).max();
-        let route = Route6::new(gone.network(), ifindex);
+        let route = gone.route(gone.network(), ifindex);
         let is = |r: &Route6| r.dev == ifindex && r.via.is_none();
         match until {
             Some(until) => {
@@ -237,6 +267,10 @@ impl Host {
         self.six.fib.remove_like(&local, |r| r.kind == 2 && r.dev == ifindex);
         if gone.lifetime.is_permanent() && !gone.no_prefix_route {
             self.clean_prefix_route(ifindex, &gone);
+        }
+        if let Some(peer) = gone.peer {
+            let of_it = |r: &Route6| r.dev == ifindex && r.via.is_none();
+            self.six.fib.remove_like(&gone.route(one(peer), ifindex), of_it);
         }
         if let Some(anycast) = gone.anycast().filter(|_| !keeps_anycast) {
             self.leave_anycast(ifindex, anycast);

@@ -5,7 +5,7 @@
 //! Differs: of several equal ways one is chosen by a hash that is not the kernel's; a router that has no neighbour entry is not probed for its
 //! preference (RFC 4191); no routes by source (`ip -6 route add … from`).
 
-use crate::route::{ByNexthop, LOCAL, MAIN, Ports, Rule};
+use crate::route::{ByNexthop, LOCAL, MAIN, Ports, Rule, walk};
 use penstock_lang::ip::{Net, RuleSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
@@ -557,7 +557,7 @@ impl Fib6 {
 
     /// `fib6_rule_lookup`: the way of a packet. `fails` says of a gateway that it did not answer when it was asked for.
     pub(crate) fn search(&self, key: &Key6, fails: &dyn Fn(u32, Ipv6Addr) -> bool) -> Hop6 {
-        for rule in self.rules.iter().filter(|r| r.matches6(key)) {
+        for rule in walk(&self.rules, |r| r.matches6(key)) {
             let refused = match rule.spec.action {
                 None => None,
                 // FR_ACT_UNREACHABLE says that there is no route.
@@ -569,10 +569,8 @@ impl Fib6 {
                 return Hop6 { kind: refused, ..Hop6::NONE };
             }
             let table = rule.spec.table.unwrap_or(MAIN);
-            let found = self.find_in(table, key, fails).filter(|r| {
-                let short = rule.spec.suppress.is_some_and(|len| u32::from(r.dst.len) <= len);
-                r.kind().is_some() && !short
-            });
+            let found = self.find_in(table, key, fails);
+            let found = found.filter(|r| r.kind().is_some() && !rule.suppresses(r.dst.len, r.dev));
             if let Some(r) = found {
                 return Fib6::hop_of(r, key);
             }
@@ -592,10 +590,10 @@ impl Fib6 {
     /// The route of a packet, by the rules; `None` where one refuses.
     pub(crate) fn search_route(&self, key: &Key6) -> Option<&Route6> {
         let alive = |_: u32, _: Ipv6Addr| false;
-        let mut tables =
-            self.rules.iter().filter(|r| r.matches6(key)).take_while(|r| r.spec.action.is_none());
-        tables.find_map(|r| {
-            self.find_in(r.spec.table.unwrap_or(MAIN), key, &alive).filter(|r| r.kind().is_some())
+        let mut tables = walk(&self.rules, |r| r.matches6(key)).take_while(|r| r.spec.action.is_none());
+        tables.find_map(|rule| {
+            let found = self.find_in(rule.spec.table.unwrap_or(MAIN), key, &alive);
+            found.filter(|r| r.kind().is_some() && !rule.suppresses(r.dst.len, r.dev))
         })
     }
     fn hop_of(r: &Route6, key: &Key6) -> Hop6 {

@@ -25,11 +25,24 @@ pub struct AddrSpec {
     pub label: Option<String>,
     /// `valid_lft`, `preferred_lft`.
     pub lifetime: Option<(u32, u32)>,
+    /// `metric`, `priority`, `preference`: of the route of its network; 0 where none was given.
+    pub metric: u32,
     /// `noprefixroute`.
     pub no_prefix_route: bool,
+    /// What else was said of it that the kernel keeps: [`NODAD`], [`HOME`], [`MANAGE_TEMPORARY`], [`AUTOJOIN`].
+    pub flags: u32,
     /// What ip warns of before it asks the kernel.
     pub warning: String,
 }
+
+/// `IFA_F_NODAD`.
+pub const NODAD: u32 = 0x02;
+/// `IFA_F_HOMEADDRESS`.
+pub const HOME: u32 = 0x10;
+/// `IFA_F_MANAGETEMPADDR`.
+pub const MANAGE_TEMPORARY: u32 = 0x100;
+/// `IFA_F_MCAUTOJOIN`.
+pub const AUTOJOIN: u32 = 0x400;
 
 /// `IFA_F_*` words: name, flag, whether it cannot be set, whether it is IPv6's alone.
 const FLAGS: [(&str, u32, bool, bool); 13] = [
@@ -150,7 +163,7 @@ impl Words<'_> {
                 "dev" => dev = Some(self.value()?),
                 "label" => spec.label = Some(self.value()?),
                 _ if is("metric") || is("priority") || is("preference") => {
-                    self.number("\"metric\" value is invalid\n")?;
+                    spec.metric = self.number("\"metric\" value is invalid\n")?;
                 }
                 _ if is("valid_lft") => valid = Some(self.lifetime("valid_lft value")?),
                 _ if is("preferred_lft") => preferred = Some(self.lifetime("preferred_lft value")?),
@@ -164,6 +177,7 @@ impl Words<'_> {
                             &format!("Warning: {name} option can be set only for IPv6 addresses\n");
                     } else {
                         spec.no_prefix_route |= bit == 0x200;
+                        spec.flags |= bit & (NODAD | HOME | MANAGE_TEMPORARY | AUTOJOIN);
                     }
                 }
                 _ => {
@@ -194,6 +208,11 @@ impl Words<'_> {
         let v6 = spec.local.is_some_and(|n| n.addr.is_ipv6());
         if v6 && matches!(spec.broadcast, Some(Broadcast::Last | Broadcast::First)) && !delete {
             return self.fail(1, "Broadcast can be set only for IPv4 addresses", "");
+        }
+        let local = spec.local.map(|n| n.addr);
+        if spec.flags & AUTOJOIN != 0 && !delete && local.is_some_and(|a| !a.is_multicast()) {
+            let why = format!("{}autojoin needs multicast address", spec.warning);
+            return self.fail(1, why, "");
         }
         if valid.is_some() || preferred.is_some() {
             let (valid, preferred) = (valid.unwrap_or(u32::MAX), preferred.unwrap_or(u32::MAX));

@@ -124,7 +124,7 @@ pub fn bridge(words: &[Word], kernel: Kernel) -> Result<Bridge, Failure> {
             form.json = true;
         } else if is("-pretty") {
             form.pretty = true;
-        } else if o.starts_with("-c") && (is("-color") || is("-compressvlans") || o.starts_with("-color=")) {
+        } else if o.starts_with("-c") && (is("-color") || is("-compressvlans") || matches_color(&o)) {
             if matches(&o, "-compressvlans") && !matches(&o, "-color") {
                 return w.fail(
                     255,
@@ -151,6 +151,12 @@ pub fn bridge(words: &[Word], kernel: Kernel) -> Result<Bridge, Failure> {
             None => w.fail(255, format!("Object \"{o}\" is unknown, try \"bridge help\"."), ""),
         },
     }
+}
+
+/// `matches_color`: a beginning of `-color`, with `=WHEN` behind it.
+fn matches_color(option: &str) -> bool {
+    let known = ["", "always", "auto", "never"];
+    option.split_once('=').is_some_and(|(name, when)| matches(name, "-color") && known.contains(&when))
 }
 
 /// `atoi`, as far as 16 bits go.

@@ -4,6 +4,7 @@
 
 use super::words::{Family, Parsed, Words, matches, number};
 use super::{Command, Form, Net};
+use crate::iptables::PROTOCOLS;
 
 /// What is done with a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +18,11 @@ pub enum RuleVerb {
     /// `flush`.
     Flush,
 }
+
+/// `FR_ACT_NOP`, of a kind of its own here since `RTN_BROADCAST` has its number.
+pub const NOP: u8 = 100;
+/// `RTN_NAT`, which no kernel since 2.6 knows.
+pub const NAT: u8 = 10;
 
 /// A rule as a command describes it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -51,18 +57,26 @@ pub struct RuleSpec {
     pub sport: Option<(u16, u16)>,
     /// `dport`.
     pub dport: Option<(u16, u16)>,
-    /// `prohibit`, …: `RTN_*`.
+    /// `prohibit`, …: `RTN_*`, which are `FR_ACT_*` too; [`NOP`]; [`NAT`].
     pub action: Option<u8>,
+    /// `goto`: the priority of the rule that is asked next.
+    pub goto: Option<u32>,
     /// `suppress_prefixlength`.
     pub suppress: Option<u32>,
+    /// `suppress_ifgroup`: a group of devices.
+    pub suppress_group: Option<u32>,
+    /// `realms`: as those of a route; 0 for none.
+    pub realms: u32,
     /// `protocol`.
     pub protocol: Option<u8>,
+    /// What ip warns of before it asks the kernel.
+    pub warning: String,
 }
 
-fn range<T: std::str::FromStr + Copy + PartialOrd>(text: &str) -> Option<(T, T)> {
+/// `LOW-HIGH` or one number. Whether the one is below the other is the kernel's to say.
+fn range<T: std::str::FromStr>(text: &str) -> Option<(T, T)> {
     let (low, high) = text.split_once('-').unwrap_or((text, text));
-    let (low, high) = (low.parse().ok()?, high.parse().ok()?);
-    (low <= high).then_some((low, high))
+    Some((low.parse().ok()?, high.parse().ok()?))
 }
 
 impl Words<'_> {
@@ -93,6 +107,13 @@ impl Words<'_> {
         };
         if verb == RuleVerb::Del && self.peek().is_none() {
             return self.fail(1, "\"ip rule del\" requires arguments.", "e.g. ip rule del pref 5");
+        }
+        if verb == RuleVerb::Add && self.peek().is_none() {
+            return self.fail(
+                1,
+                "\"ip rule add\" requires arguments.",
+                "e.g. ip rule add fwmark 5 lookup 100",
+            );
         }
         let spec = self.rule_words(none, verb)?;
         Ok(Command::Rule(verb, Box::new(spec), form))
@@ -129,18 +150,17 @@ impl Words<'_> {
                     r.fwmark = Some((value, mask));
                 }
                 _ if is("realms") => {
-                    self.value()?;
+                    let text = self.value()?;
+                    match super::rt_names::realms_of(&text) {
+                        Some(realms) => r.realms = realms,
+                        None => return self.invalid(&text, "invalid realms\n"),
+                    }
                 }
                 _ if is("protocol") => {
                     let text = self.value()?;
-                    r.protocol = match text.as_str() {
-                        "kernel" => Some(2),
-                        "boot" => Some(3),
-                        "static" => Some(4),
-                        _ => match number(&text).and_then(|n| u8::try_from(n).ok()) {
-                            Some(n) => Some(n),
-                            None => return self.invalid(&text, "\"protocol\" value is invalid\n"),
-                        },
+                    r.protocol = match super::rt_names::protocol_of(&text) {
+                        Some(n) => Some(n),
+                        None => return self.invalid(&text, "\"protocol\" value is invalid\n"),
                     };
                 }
                 _ if is("table") || word == "lookup" => {
@@ -154,11 +174,34 @@ impl Words<'_> {
                 _ if matches(&word, "suppress_prefixlength") || word == "sup_pl" => {
                     r.suppress = Some(self.number("suppress_prefixlength value is invalid\n")?);
                 }
+                _ if is("suppress_ifgroup") || word == "sup_group" => {
+                    let text = self.value()?;
+                    r.suppress_group = match text.as_str() {
+                        "default" => Some(0),
+                        _ => match number(&text) {
+                            Some(group) => Some(group),
+                            None => return self.invalid(&text, "Invalid \"suppress_ifgroup\" value\n"),
+                        },
+                    };
+                }
+                "tun_id" => {
+                    self.value()?;
+                    return self.fail(
+                        255,
+                        "ip rule tun_id: not simulated",
+                        "no rule here asks for a tunnel's key: leave it out",
+                    );
+                }
+                _ if is("nat") || is("map-to") => {
+                    self.value()?;
+                    r.warning = "Warning: route NAT is deprecated\n".to_owned();
+                    (r.action, r.table) = (Some(NAT), r.table.or(Some(254)));
+                }
                 "dev" | "iif" => r.iif = Some(self.value()?),
                 "oif" => r.oif = Some(self.value()?),
                 "uidrange" => {
                     let text = self.value()?;
-                    r.uids = match range(&text).filter(|_| text.contains('-')) {
+                    r.uids = match range(&text).filter(|u: &(u32, u32)| text.contains('-') && u.0 <= u.1) {
                         Some(uids) => Some(uids),
                         None => return self.invalid(&text, "invalid UID range\n"),
                     };
@@ -171,17 +214,17 @@ impl Words<'_> {
                 _ => {
                     let text = if word == "type" { self.value()? } else { word };
                     let kinds =
-                        [("blackhole", 6), ("unreachable", 7), ("prohibit", 8), ("unicast", 1), ("nat", 10)];
+                        [("blackhole", 6), ("unreachable", 7), ("prohibit", 8), ("unicast", 1), ("nat", NAT)];
                     match kinds.iter().find(|k| k.0 == text) {
                         Some(&(_, n)) => r.action = Some(n),
                         None if text == "goto" => {
-                            self.value()?;
-                            return self.fail(
-                                2,
-                                "RTNETLINK answers: Operation not supported",
-                                "goto is not known here",
-                            );
+                            let target = self.value()?;
+                            match number(&target) {
+                                Some(target) => r.goto = Some(target),
+                                None => return self.invalid(&target, "invalid target\n"),
+                            }
                         }
+                        None if text == "nop" => r.action = Some(NOP),
                         None => return self.invalid(&text, "Failed to parse rule type"),
                     }
                 }
@@ -208,9 +251,9 @@ impl Words<'_> {
             "tcp" => Ok(6),
             "udp" => Ok(17),
             "sctp" => Ok(132),
-            _ => match text.parse() {
-                Ok(n) => Ok(n),
-                Err(_) => self.invalid(&text, "Invalid \"ipproto\" value\n"),
+            _ => match text.parse().ok().or(PROTOCOLS.iter().find(|p| p.0 == text).map(|p| p.1)) {
+                Some(n) => Ok(n),
+                None => self.invalid(&text, "Invalid \"ipproto\" value\n"),
             },
         }
     }

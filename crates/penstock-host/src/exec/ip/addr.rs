@@ -5,7 +5,9 @@ use crate::lifetime::Lifetime;
 use crate::link::EADDRNOTAVAIL;
 use crate::six::Address6;
 use crate::{Address, Host, Prefix};
-use penstock_lang::ip::{AddrSpec, AddressView, Broadcast, Family, LinkFilter, Net};
+use penstock_lang::ip::{
+    AUTOJOIN, AddrSpec, AddressView, Broadcast, Family, LinkFilter, MANAGE_TEMPORARY, Net,
+};
 use penstock_model::{Kernel, KernelError, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -41,7 +43,9 @@ impl Host {
             broadcast,
             scope: spec.scope.unwrap_or(if addr.is_loopback() { 254 } else { 0 }),
             label: spec.label.clone().unwrap_or_default(),
+            metric: spec.metric,
             no_prefix_route: spec.no_prefix_route,
+            autojoin: spec.flags & AUTOJOIN != 0,
             //= linux v2.6.35 net/ipv4/devinet.c rtm_to_ifaddr: an address of IPv4 stays; it came with 3.9
             lifetime: Lifetime::new(spec.lifetime.filter(|_| self.kernel != Kernel::V2_6_35), self.tick(now)),
             ..Address::new(prefix)
@@ -50,6 +54,11 @@ impl Host {
             let device = &mut self.devices[ifindex];
             if let Some(old) = device.addresses.iter_mut().find(|a| there(a)) {
                 old.lifetime = new.lifetime;
+                //= linux v6.12 net/ipv4/fib_frontend.c fib_modify_prefix_metric
+                if std::mem::replace(&mut old.metric, new.metric) != new.metric {
+                    let address = old.clone();
+                    self.move_network_route(ifindex, &address);
+                }
             }
             self.lives(new.lifetime, false, now);
             return Ok(String::new());
@@ -119,16 +128,37 @@ impl Host {
         now: Time,
     ) -> Done {
         let lifetime = Lifetime::new(spec.lifetime, self.tick(now));
-        if replace && self.devices[ifindex].addresses6.iter().any(|a| a.addr == addr) {
-            self.modify_address6(ifindex, addr, lifetime, spec.no_prefix_route, now);
+        let (len, peer) = match spec.peer {
+            Some(Net { addr: IpAddr::V6(peer), len }) => (len, Some(peer)),
+            _ => (len, None),
+        };
+        let there = self.devices[ifindex].addresses6.iter().any(|a| a.addr == addr);
+        if spec.flags & MANAGE_TEMPORARY != 0 && len != 64 && (replace || !there) {
+            //= linux v6.12 net/ipv6/addrconf.c inet6_addr_add, inet6_addr_modify
+            let why = "ipv6: address with \"mngtmpaddr\" flag must have a prefix length of 64";
+            return Err(if there { errno(KernelError::EINVAL) } else { self.no(KernelError::EINVAL, why) });
+        }
+        if replace && there {
+            let (metric, no_prefix_route) = (spec.metric, spec.no_prefix_route);
+            let new = Address6 {
+                peer: peer.filter(|p| *p != addr),
+                lifetime,
+                metric,
+                flags: spec.flags,
+                no_prefix_route,
+                ..Address6::new(addr, len)
+            };
+            self.modify_address6(ifindex, &new, now);
             return Ok(String::new());
         }
-        let peer = match spec.peer {
-            Some(Net { addr: IpAddr::V6(peer), .. }) if peer != addr => Some(peer),
-            _ => None,
+        let new = Address6 {
+            peer: peer.filter(|p| *p != addr),
+            lifetime,
+            metric: spec.metric,
+            flags: spec.flags,
+            no_prefix_route: spec.no_prefix_route,
+            ..Address6::new(addr, len)
         };
-        let no_prefix_route = spec.no_prefix_route;
-        let new = Address6 { peer, lifetime, no_prefix_route, ..Address6::new(addr, len) };
         let done = quiet(self.insert_address6(ifindex, new))?;
         self.lives(lifetime, true, now);
         Ok(done)
@@ -143,6 +173,8 @@ impl Host {
             peer: a.peer.map(IpAddr::V4),
             broadcast: a.broadcast,
             secondary: a.secondary,
+            metric: a.metric,
+            flags: if a.autojoin { AUTOJOIN } else { 0 },
             no_prefix_route: a.no_prefix_route,
             scope: a.scope,
             label: a.label.clone(),
@@ -153,7 +185,6 @@ impl Host {
             },
             deprecated: a.lifetime.deprecated,
             dynamic: !a.lifetime.is_permanent(),
-            manages_temporary: false,
         });
         let six = device.addresses6.iter().map(|a| AddressView {
             addr: IpAddr::V6(a.addr),
@@ -161,13 +192,14 @@ impl Host {
             peer: a.peer.map(IpAddr::V6),
             broadcast: None::<Ipv4Addr>,
             secondary: false,
+            metric: a.metric,
+            flags: a.flags | if a.by_ra { MANAGE_TEMPORARY } else { 0 },
             no_prefix_route: a.no_prefix_route,
             scope: a.scope(),
             label: String::new(),
             lifetime: a.lifetime.left(tick, hz),
             deprecated: a.lifetime.deprecated,
             dynamic: !a.lifetime.is_permanent(),
-            manages_temporary: a.by_ra,
         });
         four.chain(six).collect()
     }

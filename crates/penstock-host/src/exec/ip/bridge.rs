@@ -110,7 +110,9 @@ impl Host {
                 continue;
             }
             if name == "no_linklocal_learn" {
-                words.next();
+                if let (Some(value), Some(b)) = (words.next(), self.devices[ifindex].bridge.as_deref_mut()) {
+                    b.told.insert(name.clone(), value.clone());
+                }
                 continue;
             }
             let Some((_, harmless)) = BRIDGE.iter().find(|known| known.0 == name) else {
@@ -151,7 +153,10 @@ impl Host {
                     let pvid: u16 = value.parse().map_err(|_| wrong(value, name))?;
                     self.set_default_pvid(ifindex, pvid.into(), now).map_err(|e| ip::refused(&e))?;
                 }
-                _ => b.ask(name, value, harmless),
+                _ => {
+                    b.told.insert(name.clone(), value.clone());
+                    b.ask(name, value, harmless);
+                }
             }
         }
         Ok(())
@@ -241,6 +246,7 @@ impl Host {
                 "guard" => &mut port.guard,
                 "root_block" => &mut port.root_block,
                 _ => {
+                    port.told.insert(name.clone(), value.clone());
                     b.ask(name, value, harmless);
                     continue;
                 }
@@ -299,13 +305,6 @@ impl Host {
             Bridge::FdbShow(filter, form) => self.fdb_show(&filter, form, now),
             Bridge::Fdb(change) => self.fdb_change(&change, now),
             Bridge::LinkShow(dev, form) => {
-                if form.details || form.stats > 0 {
-                    let help = "ip -d link show, ip -s link show";
-                    return Err(Failure {
-                        help: help.to_owned(),
-                        ..says(127, "bridge -d link, bridge -s link: not simulated")
-                    });
-                }
                 let views = self.port_views(at(self, &dev)?, now);
                 Ok(ip::ports(&views, form, self.kernel))
             }
@@ -334,12 +333,9 @@ impl Host {
         Ok(String::new())
     }
     fn fdb_show(&self, f: &FdbFilter, form: Form, now: Time) -> Done {
-        if form.details || form.stats > 0 {
+        if form.stats > 0 {
             let help = "brctl showmacs shows when each was heard last";
-            return Err(Failure {
-                help: help.to_owned(),
-                ..says(127, "bridge -s fdb, bridge -d fdb: not simulated")
-            });
+            return Err(Failure { help: help.to_owned(), ..says(127, "bridge -s fdb: not simulated") });
         }
         let at = |dev: &Option<String>| match dev {
             Some(name) => self

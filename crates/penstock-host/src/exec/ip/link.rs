@@ -5,6 +5,7 @@
 //! `dev_change_name`, `dev_set_mtu_ext`.
 //! Differs: an index above 65535 is refused.
 
+mod said;
 mod view;
 
 use super::{Done, errno, quiet, says};
@@ -499,6 +500,7 @@ impl Host {
         }
         if let Some(group) = r.group {
             self.devices[ifindex].group = group;
+            self.rebind_rules();
         }
         if let Some(name) = &r.name {
             self.rename(ifindex, name)?;

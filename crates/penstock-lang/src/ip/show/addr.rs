@@ -1,6 +1,7 @@
 //! Addresses as `ip address` prints them.
 
 use super::LinkView;
+use crate::ip::addr::{AUTOJOIN, HOME, MANAGE_TEMPORARY, NODAD};
 use crate::ip::{Family, Form, LinkFilter};
 use crate::show::Out;
 use std::net::{IpAddr, Ipv4Addr};
@@ -18,6 +19,10 @@ pub struct AddressView {
     pub broadcast: Option<Ipv4Addr>,
     /// `secondary`.
     pub secondary: bool,
+    /// `metric` of its network's route; 0 is not shown.
+    pub metric: u32,
+    /// `nodad`, `home`, `mngtmpaddr`, `autojoin`: `IFA_F_*`, as [`crate::ip::AddrSpec::flags`].
+    pub flags: u32,
     /// `noprefixroute`.
     pub no_prefix_route: bool,
     /// `scope`.
@@ -30,8 +35,6 @@ pub struct AddressView {
     pub deprecated: bool,
     /// `dynamic`: it was not made to stay.
     pub dynamic: bool,
-    /// `mngtmpaddr`.
-    pub manages_temporary: bool,
 }
 
 impl AddressView {
@@ -39,7 +42,7 @@ impl AddressView {
     fn flags(&self) -> u32 {
         u32::from(self.secondary)
             | if self.dynamic { 0 } else { 0x80 }
-            | if self.manages_temporary { 0x100 } else { 0 }
+            | self.flags
             | if self.no_prefix_route { 0x200 } else { 0 }
             | if self.deprecated { 0x20 } else { 0 }
     }
@@ -81,6 +84,9 @@ pub(super) fn print(out: &mut Out, a: &AddressView, link: &LinkView, form: Form)
             out.string("address", &peer.to_string(), format_args!(" peer {peer}"));
         }
         out.num("prefixlen", a.len, format_args!("/{} ", a.len));
+        if a.metric != 0 {
+            out.num("metric", a.metric, format_args!("metric {} ", a.metric));
+        }
         out.close_object();
         return;
     }
@@ -95,6 +101,9 @@ pub(super) fn print(out: &mut Out, a: &AddressView, link: &LinkView, form: Form)
         out.string("address", &peer.to_string(), format_args!(" peer {peer}"));
     }
     out.num("prefixlen", a.len, format_args!("/{} ", a.len));
+    if a.metric != 0 {
+        out.num("metric", a.metric, format_args!("metric {} ", a.metric));
+    }
     if let Some(brd) = a.broadcast {
         out.string("broadcast", &brd.to_string(), format_args!("brd {brd} "));
     }
@@ -103,17 +112,26 @@ pub(super) fn print(out: &mut Out, a: &AddressView, link: &LinkView, form: Form)
     if a.secondary {
         out.flag(if a.addr.is_ipv4() { "secondary" } else { "temporary" }, format_args!("secondary "));
     }
+    if a.flags & NODAD != 0 {
+        out.flag("nodad", format_args!("nodad "));
+    }
+    if a.flags & HOME != 0 {
+        out.flag("home", format_args!("home "));
+    }
     if a.deprecated {
         out.flag("deprecated", format_args!("deprecated "));
     }
     if a.dynamic {
         out.flag("dynamic", format_args!("dynamic "));
     }
-    if a.manages_temporary {
+    if a.flags & MANAGE_TEMPORARY != 0 {
         out.flag("mngtmpaddr", format_args!("mngtmpaddr "));
     }
     if a.no_prefix_route {
         out.flag("noprefixroute", format_args!("noprefixroute "));
+    }
+    if a.flags & AUTOJOIN != 0 {
+        out.flag("autojoin", format_args!("autojoin "));
     }
     if a.addr.is_ipv4() {
         out.string("label", &a.label, format_args!("{}", a.label));

@@ -3,7 +3,7 @@
 //! Follows: iproute2 6.1.0 `bridge/vlan.c` `print_vlan_lines`, `bridge/fdb.c` `print_fdb`, `bridge/link.c` `print_linkinfo`, `print_portinfo`.
 
 use super::link::{LinkView, flags, name};
-use super::mac_text;
+use super::{Said, mac_text};
 use crate::ip::Form;
 use crate::show::Out;
 use penstock_model::Kernel;
@@ -49,6 +49,24 @@ pub struct PortView {
     /// Path cost.
     pub cost: u32,
 }
+
+/// What `bridge -d link` says of a port, of what `ip -d link` does.
+const PORT_DETAILS: [&str; 14] = [
+    "hairpin",
+    "guard",
+    "root_block",
+    "fastleave",
+    "learning",
+    "flood",
+    "mcast_flood",
+    "bcast_flood",
+    "mcast_router",
+    "mcast_to_unicast",
+    "neigh_suppress",
+    "vlan_tunnel",
+    "isolated",
+    "locked",
+];
 
 /// `bridge vlan show`.
 pub fn vlans(all: &[VlanView], form: Form, kernel: Kernel) -> String {
@@ -126,6 +144,14 @@ pub fn ports(all: &[PortView], form: Form, kernel: Kernel) -> String {
         out.string("state", p.state, format_args!("state {} ", p.state));
         out.num("priority", p.priority, format_args!("priority {} ", p.priority));
         out.num("cost", p.cost, format_args!("cost {} ", p.cost));
+        if form.details {
+            out.nl();
+            out.text_only(format_args!("    "));
+            let named = |word| l.details.slave_said.iter().find(|s| s.word == word).cloned();
+            let all: Vec<Said> = PORT_DETAILS.iter().filter_map(|word| named(*word)).collect();
+            let all: Vec<Said> = all.into_iter().map(|s| Said { key: s.word, ..s }).collect();
+            super::said::print(&mut out, &all);
+        }
         out.text_only(format_args!("\n"));
         out.close_object();
     }

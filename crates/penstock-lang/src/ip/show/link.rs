@@ -1,6 +1,6 @@
 //! Devices as `ip link` and `ip address` print them.
 
-use super::{AddressView, addr, mac_text};
+use super::{AddressView, Said, addr, mac_text};
 use crate::ip::{Family, Form, LinkData, LinkFilter};
 use crate::show::Out;
 use penstock_model::Kernel;
@@ -45,6 +45,10 @@ pub struct Details {
     pub slave_kind: String,
     /// What the master tells of it as its port.
     pub slave_data: LinkData,
+    /// What a bridge or a bond tells of itself.
+    pub said: Vec<Said>,
+    /// What it tells of this port of it.
+    pub slave_said: Vec<Said>,
     /// `addrgenmode`.
     pub addr_gen_mode: String,
     /// Queues.
@@ -141,7 +145,7 @@ pub(super) fn flags(out: &mut Out, l: &LinkView, lower_down: bool) {
         out.item(format_args!("\"{name}\""), format_args!("{comma}{name}"));
     }
     if lower_down {
-        out.item("\",M-DOWN\"", format_args!(",M-DOWN"));
+        out.item("\"M-DOWN\"", format_args!(",M-DOWN"));
     }
     out.close_array();
     out.text_only(format_args!("> "));
@@ -343,11 +347,13 @@ fn details(out: &mut Out, d: &Details, links: bool) {
             out.nl();
             out.string("info_kind", &d.kind, format_args!("    {} ", d.kind));
             data(out, &d.data, &d.kind);
+            said(out, "info_data", &d.said);
         }
         if !d.slave_kind.is_empty() {
             out.nl();
             out.string("info_slave_kind", &d.slave_kind, format_args!("    {}_slave ", d.slave_kind));
             slave_data(out, &d.slave_data);
+            said(out, "info_slave_data", &d.slave_said);
         }
         out.close_object();
     }
@@ -364,6 +370,14 @@ fn details(out: &mut Out, d: &Details, links: bool) {
         ("gro_max_size", d.gso.2),
     ] {
         out.num(key, value, format_args!("{key} {value} "));
+    }
+}
+
+fn said(out: &mut Out, key: &str, all: &[Said]) {
+    if !all.is_empty() {
+        out.open_object(Some(key));
+        super::said::print(out, all);
+        out.close_object();
     }
 }
 

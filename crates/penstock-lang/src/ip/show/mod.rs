@@ -9,6 +9,7 @@ mod link;
 mod neigh;
 mod nexthop;
 mod route;
+mod said;
 mod tunnel;
 mod vrf;
 
@@ -18,6 +19,7 @@ pub use link::{Details, LinkRef, LinkView, NetnsRef, links};
 pub use neigh::{NeighView, neighbours, netns, netns_ids};
 pub use nexthop::{NexthopView, nexthops};
 pub use route::{NextHopView, RouteView, RuleView, routes, rules};
+pub use said::{Said, SaidValue};
 pub use tunnel::tunnels;
 pub use vrf::vrfs;
 

@@ -1,7 +1,10 @@
 //! Routes and rules as they are printed.
 
 use super::nexthop::{NexthopView, entry};
-use crate::ip::{Form, METRICS, Net, RouteFilter, TYPES, control_of, protocol_name, scope_name, table_name};
+use crate::ip::{
+    Form, METRICS, NAT, NOP, Net, RouteFilter, TYPES, control_of, protocol_name, scope_name, table_name,
+};
+use crate::iptables::PROTOCOLS;
 use crate::show::Out;
 use penstock_model::Kernel;
 use std::net::IpAddr;
@@ -278,6 +281,10 @@ pub struct RuleView {
     pub pref: u32,
     /// What it asks and does.
     pub spec: crate::ip::RuleSpec,
+    /// Whether the devices of `iif` and `oif` are not there.
+    pub detached: (bool, bool),
+    /// Whether no rule has the priority of its `goto`.
+    pub unresolved: bool,
 }
 
 fn prefix_text(net: Net) -> String {
@@ -332,9 +339,15 @@ pub fn rules(views: &[RuleView], form: Form, kernel: Kernel) -> String {
         }
         if let Some(iif) = &r.iif {
             out.string("iif", iif, format_args!("iif {iif} "));
+            if v.detached.0 {
+                out.null("iif_detached", format_args!("[detached] "));
+            }
         }
         if let Some(oif) = &r.oif {
             out.string("oif", oif, format_args!("oif {oif} "));
+            if v.detached.1 {
+                out.null("oif_detached", format_args!("[detached] "));
+            }
         }
         if let Some((low, high)) = r.uids {
             out.num("uid_start", low, format_args!("uidrange {low}"));
@@ -346,7 +359,10 @@ pub fn rules(views: &[RuleView], form: Form, kernel: Kernel) -> String {
                 6 => "tcp".to_owned(),
                 17 => "udp".to_owned(),
                 132 => "sctp".to_owned(),
-                n => format!("ipproto-{n}"),
+                n => match PROTOCOLS.iter().find(|p| p.1 == n) {
+                    Some((name, _)) => (*name).to_owned(),
+                    None => format!("ipproto-{n}"),
+                },
             };
             out.string("ipproto", &name, format_args!("ipproto {name} "));
         }
@@ -360,21 +376,52 @@ pub fn rules(views: &[RuleView], form: Form, kernel: Kernel) -> String {
                 None => {}
             }
         }
+        // Between what is done there is one blank, and none behind the last.
+        let mut gap = "";
         if r.l3mdev && r.action.is_none() {
             out.null("l3mdev", format_args!("lookup [l3mdev-table]"));
-        } else if let Some(table) = r.table.filter(|_| r.action.is_none()) {
+            gap = " ";
+        } else if let Some(table) = r.table {
             let table = table_name(table);
             out.string("table", &table, format_args!("lookup {table}"));
+            gap = " ";
+            if let Some(length) = r.suppress {
+                out.num("suppress_prefixlen", length, format_args!(" suppress_prefixlength {length}"));
+            }
+            if let Some(group) = r.suppress_group {
+                let group = if group == 0 { "default".to_owned() } else { group.to_string() };
+                out.string("suppress_ifgroup", &group, format_args!(" suppress_ifgroup {group}"));
+            }
         }
-        if let Some(length) = r.suppress {
-            out.num("suppress_prefixlen", length, format_args!(" suppress_prefixlength {length}"));
+        if r.realms != 0 {
+            let name = |n: u32| if n == 0 { "cosmos".to_owned() } else { n.to_string() };
+            let (from, to) = (r.realms >> 16, name(r.realms & 0xffff));
+            if from == 0 {
+                out.string("flow_to", &to, format_args!("{gap}realms {to}"));
+            } else {
+                out.string("flow_from", &name(from), format_args!("{gap}realms {}/", name(from)));
+                out.string("flow_to", &to, format_args!("{to}"));
+            }
+            gap = " ";
         }
-        if let Some(action) = r.action {
-            let name = TYPES.get(usize::from(action)).copied().unwrap_or("none");
-            out.string("action", name, format_args!("{name}"));
+        if let Some(target) = r.goto {
+            out.num("goto", target, format_args!("{gap}goto {target}"));
+            if v.unresolved {
+                out.null("unresolved", format_args!(" [unresolved]"));
+            }
         }
-        if let Some(protocol) = r.protocol.filter(|p| *p != 2 || form.details) {
-            let name = protocol_name(protocol);
+        match r.action {
+            None => {}
+            Some(NOP) => out.null("nop", format_args!("{gap}nop")),
+            Some(NAT) => out.null("masquerade", format_args!("{gap}masquerade")),
+            Some(action) => {
+                let name = TYPES.get(usize::from(action)).copied().unwrap_or("none");
+                out.string("action", name, format_args!("{gap}{name}"));
+            }
+        }
+        let protocol = if form.details { Some(r.protocol.unwrap_or(0)) } else { r.protocol };
+        if let Some(protocol) = protocol.filter(|p| *p != 2 || form.details) {
+            let name = if protocol == 0 { "unspec".to_owned() } else { protocol_name(protocol) };
             out.string("protocol", &name, format_args!(" proto {name}"));
         }
         out.text_only(format_args!("\n"));

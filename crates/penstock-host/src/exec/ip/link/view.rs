@@ -66,8 +66,8 @@ impl Host {
             alias: d.alias.clone(),
             altnames: d.altnames.clone(),
             details: Details {
-                promiscuity: u32::from(d.flags & PROMISC != 0),
-                allmulti: u32::from(d.flags & ALLMULTI != 0),
+                promiscuity: u32::from(d.flags & PROMISC != 0) + self.made_promiscuous(d),
+                allmulti: u32::from(d.flags & ALLMULTI != 0) + u32::from(self.bridge_of(d.ifindex).is_some()),
                 min_mtu,
                 max_mtu,
                 kind: if d.loopback || d.teql.is_some() {
@@ -78,6 +78,8 @@ impl Host {
                 data: d.data.clone(),
                 slave_kind: master.map_or_else(String::new, |m| m.class.type_name().to_owned()),
                 slave_data: master.map_or(LinkData::None, |m| m.data.clone()),
+                said: self.master_says(d, now),
+                slave_said: self.port_says(d, now),
                 addr_gen_mode: d.six.conf.addr_gen_mode.name().to_owned(),
                 queues: d.queues,
                 gso: (

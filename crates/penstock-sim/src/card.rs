@@ -43,6 +43,7 @@ impl Net {
                 while let Some(packet) = self.next_frame(n) {
                     self.lost_on(host, ifindex, packet, "link", "no-carrier");
                 }
+                self.arm_watchdog(n);
             }
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! The new journal is every command of the old one that is not tc's, in its order, and then the tc commands that rebuild what tc has
 //! made. It takes the old one's place if, and only if, a fresh machine shows all the same after it, counters and ages included, and if
-//! that saves something. Where a packet has ever been sent there is none: no command says what packets leave behind. Tried whenever the journal has come to a power of two of entries, so that trying costs each call little.
+//! that saves something. Where a packet has ever been sent there is none: no command says what packets leave behind. Tried whenever the
+//! journal has come to a power of two of entries, so that trying costs each call little.
 
 use super::{Entry, Held, Machine, Mark, Written, moment};
 use penstock_host::{Host, NoFiles};

@@ -87,3 +87,50 @@ impl World {
         Ok(self.apps[n as usize].gives())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_machine_goes_over_and_comes_back_with_its_namespaces_and_queues() {
+        let at = |ms: i64| Time::from_ns(ms * 1_000_000);
+        let mut host = Host::new("m", Kernel::V6_12, 1);
+        for line in [
+            "ip netns add far",
+            "ip link add v0 type veth peer name v1 netns far",
+            "ip addr add 192.0.2.1/24 dev v0",
+            "ip link set v0 up",
+            "ip netns exec far ip addr add 192.0.2.2/24 dev v1",
+            "ip -n far link set v1 up",
+            "tc -n far qdisc add dev v1 root netem delay 5ms",
+        ] {
+            assert_eq!(host.exec(line, at(1)).stderr, "", "{line}");
+        }
+        let mut world = World::new(1);
+        let id = world.adopt(host, at(40));
+        assert_eq!(world.now(), at(40));
+        // The answers of ARP and of the echo wait for netem; that of the second echo alone.
+        let output = world.run_program(id, &words("ping -c 2 -i 0.2 192.0.2.2")).unwrap();
+        assert!(output.stdout.contains("icmp_seq=1 ttl=64 time=10.0 ms"), "{}", output.stdout);
+        assert!(output.stdout.contains("icmp_seq=2 ttl=64 time=5.00 ms"), "{}", output.stdout);
+        assert_eq!((output.stderr.as_str(), output.status), ("", 0));
+        let ended = world.now();
+        assert!(ended > at(245) && ended < at(260), "{ended}");
+        let output = world.run_program(id, &words("ip netns exec far ping -c 1 -W 0.001 192.0.2.9")).unwrap();
+        assert_eq!(output.status, 1, "{}", output.stdout);
+        let output = world.run_program(id, &words("ip netns exec near ping -c 1 192.0.2.9")).unwrap();
+        assert_eq!((output.stdout.as_str(), output.status), ("", 255));
+        let output = world.run_program(id, &words("ping -c 1 203.0.113.1")).unwrap();
+        assert_eq!(output.stderr, "ping: connect: Network is unreachable\n");
+        assert_eq!((output.stdout.as_str(), output.status), ("", 2));
+        let mut host = world.give_away(id);
+        assert_eq!(host.netns_names(), ["far"]);
+        let shown = host.exec("tc -n far -s qdisc show dev v1", ended).stdout;
+        assert!(shown.contains("backlog 42b 1p"), "the question for 192.0.2.9 still stands there: {shown}");
+    }
+}

@@ -401,7 +401,7 @@ impl NetDevice {
         self.cardless
     }
     /// Whether the machine itself sends on what its qdisc lets go, and no card asks for it.
-    pub(crate) fn runs_itself(&self) -> bool {
+    pub fn runs_itself(&self) -> bool {
         self.loopback || self.cardless && !matches!(self.class.kind, "veth" | "tun" | "tap")
     }
     /// Whether what it sends goes to its qdisc and on to a wire, and nobody listens.

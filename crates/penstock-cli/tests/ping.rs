@@ -163,10 +163,14 @@ fn scripts_send_on_the_same_machine() {
         if ping -c 1 -W 0.01 -I dummy0 10.10.10.1 > /dev/null; then echo answered; else echo \"none: $?\"; fi\n\
         ping -c 1 127.0.0.1 | grep -o '1 received'\n\
         ping nobody.example -c 1 2>&1 | tail -1\n\
-        tc -s qdisc show dev dummy0 | grep -o 'backlog.*p '\n";
+        tc -s qdisc show dev dummy0 | grep -o 'backlog.*p '\n\
+        sleep 1; ip link set dummy0 mtu 1400\n\
+        tc -s qdisc show dev dummy0 | grep -o 'backlog.*p '\n\
+        ping -c 1 -W 0.01 -I dummy0 10.10.10.1 > /dev/null\n\
+        exit 0\n";
     std::fs::write(folder.0.join("try.sh"), script).unwrap();
     let gave = penstock(&folder.0, "shell try.sh");
-    let want = "none: 1\n1 received\nping: nobody.example: Name or service not known\nbacklog 98b 1p \n";
+    let want = "none: 1\n1 received\nping: nobody.example: Name or service not known\nbacklog 98b 1p \nbacklog 0b 0p \n";
     assert_eq!(gave, (want.to_owned(), String::new(), 0));
     let shown = penstock(&folder.0, "tc -s qdisc show dev dummy0").0;
     assert!(shown.contains("backlog 98b 1p"), "{shown}");

@@ -52,6 +52,7 @@ impl Machine {
             files: files.clone(),
             status,
             number: None,
+            slept: None,
             auto_handle: None,
         };
         let none = BTreeMap::new();

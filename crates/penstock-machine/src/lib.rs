@@ -53,6 +53,9 @@ struct Entry {
     /// Its number, where it is not the one behind the entry before: the journal has been made anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     number: Option<u64>,
+    /// How long its script has slept before it, ns, where packets were on the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    slept: Option<i64>,
     /// The last handle the kernel has chosen for a qdisc by then, where the journal has been made anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     auto_handle: Option<u32>,
@@ -81,7 +84,7 @@ impl Machine {
 
     /// The machine held in memory, for many commands one after the other; what other processes do to it in between is seen.
     pub fn session(&self) -> Session<'_> {
-        Session { machine: self, held: None }
+        Session { machine: self, held: None, script: Span::ZERO, sleeps: Span::ZERO }
     }
 
     /// The machine as it is now.
@@ -212,15 +215,17 @@ struct Held {
     mark: Mark,
     /// The next entry's number.
     number: u64,
-    /// How long the programs so far have taken.
+    /// How long the programs so far have taken, and scripts slept.
     late: Span,
+    /// How long a script has slept of late, which no entry says yet.
+    slept: Span,
     /// Entries of the journal.
     entries: usize,
 }
 
 impl Held {
     fn new(host: Host, mark: Mark, entries: usize) -> Held {
-        Held { live: Live::new(host), mark, number: 0, late: Span::ZERO, entries }
+        Held { live: Live::new(host), mark, number: 0, late: Span::ZERO, slept: Span::ZERO, entries }
     }
 
     /// When the next command happens.
@@ -242,6 +247,7 @@ impl Held {
 
     fn execute(&mut self, entry: Entry) -> Result<(), String> {
         self.number = entry.number.unwrap_or(self.number);
+        self.late += Span::from_ns(entry.slept.unwrap_or(0));
         self.carry_out(&entry.argv, &mut Written(entry.files))?;
         self.number += 1;
         if let (Some(handle), Some(host)) = (entry.auto_handle, self.live.still()) {
@@ -263,6 +269,10 @@ fn moment(number: u64) -> Time {
 pub struct Session<'a> {
     machine: &'a Machine,
     held: Option<Held>,
+    /// The time of the script that it carries out.
+    script: Span,
+    /// How long that has slept since the last command.
+    sleeps: Span,
 }
 
 impl Session<'_> {
@@ -286,6 +296,11 @@ impl Session<'_> {
                 None => Held::new(machine.fresh(), Mark::default(), 0),
             }),
         };
+        let sleeps = std::mem::take(&mut self.sleeps);
+        if held.live.is_sending() {
+            held.late += sleeps;
+            held.slept += sleeps;
+        }
         let mut files = Noted { files, texts: BTreeMap::new() };
         let output = match held.carry_out(words, &mut files) {
             Ok(output) => output,
@@ -301,6 +316,7 @@ impl Session<'_> {
                 files: files.texts,
                 status: output.status,
                 number: None,
+                slept: Some(std::mem::take(&mut held.slept).as_ns()).filter(|&ns| ns > 0),
                 auto_handle: None,
             };
             // What a killed call has left of a journal that it made anew.
@@ -321,6 +337,10 @@ impl penstock_shell::Machine for Session<'_> {
             status: 2,
             ..Output::default()
         })
+    }
+    fn passes(&mut self, since: Span) {
+        self.sleeps += since - self.script;
+        self.script = since;
     }
     /// A ping, which is over when this answers: a script goes on behind it, also where it does not wait for it.
     fn launch(&mut self, words: &[String]) -> Option<Result<u32, Output>> {

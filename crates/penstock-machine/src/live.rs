@@ -65,6 +65,10 @@ impl Live {
         let output = world.run_program(*id, words)?;
         Ok((output, world.now()))
     }
+    /// Whether packets may be anywhere.
+    pub(crate) fn is_sending(&self) -> bool {
+        matches!(self, Live::Sending(..))
+    }
     /// The host, where nothing has been sent.
     pub(crate) fn still(&mut self) -> Option<&mut Host> {
         match self {

@@ -111,6 +111,7 @@ mod tests {
         check(&["penstock", "tc", "-s", "qdisc", "--help"], Some(&["tc", "-s", "qdisc", "--help"]));
         check(&["/opt/x/tc", "qdisc", "show"], Some(&["tc", "qdisc", "show"]));
         check(&["iptables-save"], Some(&["iptables-save"]));
+        check(&["penstock", "ping", "-c", "1", "-h"], Some(&["ping", "-c", "1", "-h"]));
         check(&["tc", "tc"], Some(&["tc", "tc"]));
         check(&["penstock", "run", "tc"], None);
         check(&["penstock"], None);

@@ -41,7 +41,7 @@ use std::process::ExitCode;
     max_term_width = 100,
     arg_required_else_help = true,
     after_help = "Tools on a virtual machine that keeps its state between calls: penstock tc …, also ip iptables sysctl \
-                  ethtool\nmodprobe nft bridge ifconfig route arp iptables-save and its relatives. A link to this program with a tool's \
+                  ethtool\nmodprobe nft bridge ifconfig route arp ping iptables-save and its relatives. A link to this program with a tool's \
                   name\nacts as that tool.\n\n\
                   Try:  penstock run example:home-line\n      \
                         penstock new bufferbloat\n      \

@@ -5,7 +5,7 @@
 
 use crate::link::EADDRNOTAVAIL;
 use crate::route::{self, Prefix, Route, RouteKind};
-use crate::{Address, Effect, Host};
+use crate::{Address, Effect, Host, Timer};
 use penstock_model::{Kernel, KernelError, Time};
 use penstock_sched::Cx;
 use std::collections::BTreeSet;
@@ -359,7 +359,12 @@ impl Host {
             self.pending.push(Effect::gone(packet, ifindex, "qdisc", reason));
         }
         self.tell_ports();
-        if !self.devices.get(ifindex).is_some_and(|d| d.is_ifb()) {
+        let device = self.devices.get(ifindex);
+        if device.is_some_and(|d| d.tree.qlen() > 0 && d.runs_itself()) {
+            // No card asks for what may go on now.
+            self.timers.retain(|timer| timer != Timer::Cardless(ifindex));
+            self.timers.insert(Time::ZERO, Timer::Cardless(ifindex));
+        } else if !device.is_some_and(|d| d.is_ifb()) {
             self.pending.push(Effect::Kick(ifindex));
         }
     }

@@ -406,6 +406,10 @@ impl NetDevice {
     pub fn is_cardless(&self) -> bool {
         self.cardless
     }
+    /// Whether the machine itself sends on what its qdisc lets go, and no card asks for it.
+    pub fn runs_itself(&self) -> bool {
+        self.loopback || self.cardless && !matches!(self.class.kind, "veth" | "tun" | "tap")
+    }
     /// Whether what it sends goes to its qdisc and on to a wire, and nobody listens.
     #[inline]
     pub(crate) fn sends_plainly(&self) -> bool {

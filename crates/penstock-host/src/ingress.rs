@@ -137,7 +137,7 @@ impl Host {
 #[cfg(test)]
 mod tests {
     use crate::tests::{Net, router, udp};
-    use penstock_model::{Kernel, Time};
+    use penstock_model::{Kernel, Span, Time};
 
     /// Sends datagrams of 1000 bytes with their headers at once.
     fn burst(net: &mut Net, count: usize) {
@@ -192,6 +192,78 @@ mod tests {
         assert!(filter.contains("Sent 6000 bytes 6 pkt (dropped 0, overlimits 2"), "{filter}");
         let ifb = net.hosts[1].devices().iter().find(|d| d.name == "ifb7").unwrap().counters;
         assert_eq!((ifb.rx_packets, ifb.tx_packets, ifb.rx_dropped), (4, 4, 0));
+    }
+
+    #[test]
+    fn lo_has_a_queue_where_it_is_given_one() {
+        let mut net = router(
+            Kernel::V6_12,
+            &[
+                "tc qdisc add dev lo root handle 1: prio",
+                "tc qdisc add dev lo parent 1:1 handle 2: netem delay 3ms",
+                "tc qdisc add dev lo clsact",
+                "tc filter add dev lo egress matchall action skbedit priority 1:1",
+            ],
+        );
+        let before = net.now;
+        for _ in 0..2 {
+            net.send(1, udp("10.0.1.254", "10.0.1.254", 100)).unwrap();
+        }
+        assert_eq!(net.delivered.len(), 0);
+        net.run(before + Span::from_ms(3));
+        assert_eq!(net.delivered.len(), 2);
+        let qdisc = shown(&mut net, "tc -s qdisc show dev lo");
+        assert!(
+            qdisc.contains("qdisc netem 2: parent 1:1 limit 1000 delay 3ms\n Sent 228 bytes 2 pkt"),
+            "{qdisc}"
+        );
+        let lo = net.hosts[1].devices().iter().next().unwrap().counters;
+        assert_eq!((lo.tx_packets, lo.rx_packets), (2, 2));
+        shown(&mut net, "tc filter del dev lo egress");
+        shown(&mut net, "tc qdisc del dev lo root");
+        net.send(1, udp("10.0.1.254", "10.0.1.254", 100)).unwrap();
+        assert_eq!(net.delivered.len(), 3);
+    }
+
+    #[test]
+    fn a_loop_through_a_receiving_side_ends_at_its_third_round() {
+        let mut net = router(
+            Kernel::V6_12,
+            &[
+                "ip link add d0 type dummy",
+                "ip link set d0 up",
+                "ip addr add 10.7.0.1/24 dev d0",
+                "ip link add d1 type dummy",
+                "ip link set d1 up",
+                "tc qdisc add dev d0 clsact",
+                "tc filter add dev d0 egress matchall action mirred ingress redirect dev d1 index 1",
+                "tc qdisc add dev d1 clsact",
+                "tc filter add dev d1 ingress matchall action mirred egress redirect dev d0 index 2",
+            ],
+        );
+        net.send(1, udp("10.7.0.1", "10.7.0.2", 100)).unwrap();
+        let first = shown(&mut net, "tc -s actions get action mirred index 1");
+        assert!(first.contains("Sent 342 bytes 3 pkt"), "{first}");
+    }
+
+    #[test]
+    fn a_command_lets_go_on_what_stands_at_a_device_without_a_card() {
+        let mut net = router(
+            Kernel::V6_12,
+            &[
+                "ip link add ifb7 type ifb",
+                "ip link set ifb7 up",
+                "tc qdisc add dev ifb7 root plug",
+                "tc qdisc add dev eth0 clsact",
+                "tc filter add dev eth0 ingress matchall action mirred egress redirect dev ifb7",
+            ],
+        );
+        burst(&mut net, 2);
+        net.run(net.now + Span::from_secs(1));
+        assert_eq!(net.delivered.len(), 0);
+        shown(&mut net, "tc qdisc change dev ifb7 root plug release_indefinite");
+        net.run(net.now + Span::from_ms(1));
+        assert_eq!(net.delivered.len(), 2);
     }
 
     #[test]

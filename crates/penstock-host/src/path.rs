@@ -407,6 +407,7 @@ impl Host {
     pub(crate) fn run_cardless(&mut self, ifindex: u32, cx: &mut HostCx<'_>) {
         match self.devices.get(ifindex).map(|d| d.class.kind) {
             Some("ifb") => self.ifb_run(ifindex, cx),
+            Some("loopback") => self.lo_run(ifindex, cx),
             Some("bridge") => self.bridge_run(ifindex, cx),
             Some("vlan") => self.vlan_run(ifindex, cx),
             Some("macvlan") => self.macvlan_run(ifindex, cx),

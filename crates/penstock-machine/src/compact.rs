@@ -2,7 +2,8 @@
 //!
 //! The new journal is every command of the old one that is not tc's, in its order, and then the tc commands that rebuild what tc has
 //! made. It takes the old one's place if, and only if, a fresh machine shows all the same after it, counters and ages included, and if
-//! that saves something. Tried whenever the journal has come to a power of two of entries, so that trying costs each call little.
+//! that saves something. Where a packet has ever been sent there is none: no command says what packets leave behind. Tried whenever the
+//! journal has come to a power of two of entries, so that trying costs each call little.
 
 use super::{Entry, Held, Machine, Mark, Written, moment};
 use penstock_host::{Host, NoFiles};
@@ -26,19 +27,21 @@ impl Machine {
             text.push(b'\n');
         }
         penstock_files::replace(&self.path(), &text)?;
-        *held = Held { host, mark: self.mark(), number: held.number, entries: new.len() };
-        held.mark = Mark { length: text.len() as u64, ..held.mark };
+        let mark = Mark { length: text.len() as u64, ..self.mark() };
+        *held = Held { number: held.number, ..Held::new(host, mark, new.len()) };
         Ok(())
     }
 
     /// The entries of a shorter journal and the machine it makes; `None` where there is none that makes the same.
     fn shorter(&self, old: &[Entry], held: &mut Held) -> Option<(Vec<Entry>, Host)> {
+        let number = held.number;
+        // Commands do not say what packets have left behind.
+        let host = held.live.still()?;
         // Other namespaces have a tc of their own, which is not said here.
-        if !held.host.netns_names().is_empty() {
+        if !host.netns_names().is_empty() {
             return None;
         }
-        let now = moment(held.number);
-        let rebuilt = held.host.rebuild_tc_with_traces(now);
+        let rebuilt = host.rebuild_tc_with_traces(moment(number));
         let others: Vec<&Entry> = old.iter().filter(|e| !is_tc(&e.argv)).collect();
         let count = others.len() + rebuilt.commands.len();
         if !rebuilt.notes.is_empty() || count == 0 || count * 4 > old.len() * 3 {
@@ -49,27 +52,23 @@ impl Machine {
             files: files.clone(),
             status,
             number: None,
+            slept: None,
             auto_handle: None,
         };
         let none = BTreeMap::new();
         let mut new: Vec<Entry> = others.iter().map(|e| entry(&e.argv, &e.files, e.status)).collect();
         new.extend(rebuilt.commands.iter().map(|words| entry(words, &none, 0)));
         // The next command is the one it would have been.
-        new.first_mut()?.number = Some(held.number - count as u64);
-        new.last_mut()?.auto_handle = Some(held.host.auto_handle());
-        let mut again = Held { host: self.fresh(), mark: Mark::default(), number: 0, entries: 0 };
+        new.first_mut()?.number = Some(number - count as u64);
+        new.last_mut()?.auto_handle = Some(host.auto_handle());
+        let (mut again, mut next) = (self.fresh(), 0);
         for e in &new {
-            again.host.command(
-                &e.argv,
-                &mut Written(e.files.clone()),
-                moment(e.number.unwrap_or(again.number)),
-            );
-            again.number = e.number.unwrap_or(again.number) + 1;
+            let this = e.number.unwrap_or(next);
+            again.command(&e.argv, &mut Written(e.files.clone()), moment(this));
+            next = this + 1;
         }
-        again.host.set_auto_handle(held.host.auto_handle());
-        (again.number == held.number
-            && whole(&mut again.host, held.number) == whole(&mut held.host, held.number))
-        .then_some((new, again.host))
+        again.set_auto_handle(host.auto_handle());
+        (next == number && whole(&mut again, number) == whole(host, number)).then_some((new, again))
     }
 }
 

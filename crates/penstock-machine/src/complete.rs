@@ -1,6 +1,7 @@
 //! What may follow what has been typed, for the prompt: programs, tc's objects and verbs, devices, and the words of a kind with
 //! what they mean.
 
+use crate::live::{ABOUT, PING};
 use penstock_host::Program;
 use penstock_lang::tc::kinds::{KINDS, Kind, OptionWord};
 
@@ -55,7 +56,8 @@ pub fn choices(line: &str, devices: &[String]) -> Vec<Choice> {
 
 fn after(words: &[&str], devices: &[String]) -> Vec<Choice> {
     let Some(&program) = words.first() else {
-        return Program::tools().map(|p| choice(p.name, p.about)).collect();
+        let tools = Program::tools().map(|p| choice(p.name, p.about));
+        return tools.chain([choice(PING, ABOUT)]).collect();
     };
     if words.last() == Some(&"dev") {
         return devices.iter().map(|d| choice(d, "")).collect();

@@ -4,7 +4,7 @@
 //! are taken away again, in ever smaller pieces, as long as a fresh machine shows the same: what is left is needed. That work is
 //! bounded; a state of very many commands is left less reduced, never less exact.
 
-use super::{Entry, Machine, moment};
+use super::{Entry, Machine, live, moment};
 use penstock_host::{FileError, Files, Host, NoFiles};
 use penstock_lang::tc::batch;
 use penstock_lang::token::{quoted, words};
@@ -48,11 +48,11 @@ impl Machine {
         if wanted.all {
             return Ok(Dumped { commands: self.reduced(wanted)?, notes: Vec::new() });
         }
-        let host = self.host()?;
+        let (host, now) = self.host_now()?;
         if let Some(dev) = wanted.dev.as_ref().filter(|dev| host.ifindex(dev).is_none()) {
             return Err(format!("Cannot find device \"{dev}\""));
         }
-        let rebuilt = host.rebuild_tc(wanted.dev.as_deref(), moment(1 << 20));
+        let rebuilt = host.rebuild_tc(wanted.dev.as_deref(), now.max(moment(1 << 20)));
         let typed = |words: &Vec<String>| words.iter().map(|w| quoted(w)).collect::<Vec<_>>().join(" ");
         Ok(Dumped { commands: rebuilt.commands.iter().map(typed).collect(), notes: rebuilt.notes })
     }
@@ -66,7 +66,9 @@ impl Machine {
             }
             false => Vec::new(),
         };
-        let steps: Vec<Step> = entries.into_iter().flat_map(|entry| self.steps(entry, wanted.all)).collect();
+        // What was sent rebuilds nothing.
+        let commands = entries.into_iter().filter(|entry| live::ping_at(&entry.argv).is_none());
+        let steps: Vec<Step> = commands.flat_map(|entry| self.steps(entry, wanted.all)).collect();
         let mut needed = vec![true; steps.len()];
         let mut spent = 0;
         let target = self.shown(&steps, &needed, wanted, &mut spent);

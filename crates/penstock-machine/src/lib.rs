@@ -3,7 +3,8 @@
 //! Its state is a journal (`journal-PROFILE`, one JSON object a line): every command that may have changed something, with
 //! the texts it read and its exit status, executed again on a fresh machine with `lo`, `eth0` and `eth1` at each call. A
 //! command that failed is written down as well: the kernel may have carried out a part of it before it refused the rest.
-//! Each command is one virtual millisecond later than the one before.
+//! Each command is one virtual millisecond later than the one before has ended. Commands take no time; a `ping` takes what it takes, and from the
+//! first on packets stand and go on the machine (see [`live`]).
 //!
 //! Calls that may change hold a lock on the folder alone, calls that only show share it. An entry is one write at the
 //! journal's end; one that was cut short does not count and is taken away by the next. A long journal is made anew of what is
@@ -13,11 +14,14 @@ mod compact;
 pub mod complete;
 pub mod dump;
 pub mod import;
+mod live;
 mod reads;
 pub mod script;
 
+use live::Live;
 use penstock_host::{FileError, Files, Host, Output, Program};
-use penstock_model::{Diagnostic, Kernel, Time};
+use penstock_model::{Diagnostic, Kernel, Span, Time};
+use penstock_sim::Unending;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -29,7 +33,7 @@ const NAME: &str = "penstock";
 
 /// Whether there is a tool of this name.
 pub fn is_tool(name: &str) -> bool {
-    Program::tools().any(|p| p.name == name)
+    name == live::PING || Program::tools().any(|p| p.name == name)
 }
 
 /// A machine with its state in a folder.
@@ -49,6 +53,9 @@ struct Entry {
     /// Its number, where it is not the one behind the entry before: the journal has been made anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     number: Option<u64>,
+    /// How long its script has slept before it, ns, where packets were on the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    slept: Option<i64>,
     /// The last handle the kernel has chosen for a qdisc by then, where the journal has been made anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     auto_handle: Option<u32>,
@@ -77,7 +84,7 @@ impl Machine {
 
     /// The machine held in memory, for many commands one after the other; what other processes do to it in between is seen.
     pub fn session(&self) -> Session<'_> {
-        Session { machine: self, held: None }
+        Session { machine: self, held: None, script: Span::ZERO, sleeps: Span::ZERO }
     }
 
     /// The machine as it is now.
@@ -89,7 +96,7 @@ impl Machine {
             return Ok(self.fresh());
         }
         let _lock = self.lock(true)?;
-        Ok(self.replay()?.host)
+        Ok(self.replay()?.live.into_host())
     }
 
     /// The machine as it is now, and the moment its next command would happen.
@@ -102,7 +109,8 @@ impl Machine {
         }
         let _lock = self.lock(true)?;
         let held = self.replay()?;
-        Ok((held.host, moment(held.number)))
+        let now = held.now();
+        Ok((held.live.into_host(), now))
     }
 
     /// Released when the file is closed, whatever happens.
@@ -135,10 +143,9 @@ impl Machine {
     fn replay(&self) -> Result<Held, String> {
         let mark = self.mark();
         let (entries, length) = self.entries()?;
-        let mut held =
-            Held { host: self.fresh(), mark: Mark { length, ..mark }, number: 0, entries: entries.len() };
+        let mut held = Held::new(self.fresh(), Mark { length, ..mark }, entries.len());
         for entry in entries {
-            held.execute(entry);
+            held.execute(entry).map_err(|e| format!("{e} ({})", self.path().display()))?;
         }
         Ok(held)
     }
@@ -204,24 +211,54 @@ struct Mark {
 
 /// A machine in memory and the journal it stands for.
 struct Held {
-    host: Host,
+    live: Live,
     mark: Mark,
     /// The next entry's number.
     number: u64,
+    /// How long the programs so far have taken, and scripts slept.
+    late: Span,
+    /// How long a script has slept of late, which no entry says yet.
+    slept: Span,
     /// Entries of the journal.
     entries: usize,
 }
 
 impl Held {
-    fn execute(&mut self, entry: Entry) {
-        self.number = entry.number.unwrap_or(self.number);
-        self.host.command(&entry.argv, &mut Written(entry.files), moment(self.number));
-        self.number += 1;
-        if let Some(handle) = entry.auto_handle {
-            self.host.set_auto_handle(handle);
+    fn new(host: Host, mark: Mark, entries: usize) -> Held {
+        Held { live: Live::new(host), mark, number: 0, late: Span::ZERO, slept: Span::ZERO, entries }
+    }
+
+    /// When the next command happens.
+    fn now(&self) -> Time {
+        moment(self.number) + self.late
+    }
+
+    /// Carries out one command, and answers what it gave.
+    fn carry_out(&mut self, words: &[String], files: &mut dyn Files) -> Result<Output, String> {
+        let now = self.now();
+        if live::ping_at(words).is_none() {
+            return Ok(self.live.command(words, files, now));
         }
+        let done = self.live.ping(words, now);
+        let (output, ended) = done.map_err(|Unending| format!("{}: {TOO_LONG}", words.join(" ")))?;
+        self.late += ended - now;
+        Ok(output)
+    }
+
+    fn execute(&mut self, entry: Entry) -> Result<(), String> {
+        self.number = entry.number.unwrap_or(self.number);
+        self.late += Span::from_ns(entry.slept.unwrap_or(0));
+        self.carry_out(&entry.argv, &mut Written(entry.files))?;
+        self.number += 1;
+        if let (Some(handle), Some(host)) = (entry.auto_handle, self.live.still()) {
+            host.set_auto_handle(handle);
+        }
+        Ok(())
     }
 }
+
+/// Why a ping is not carried out.
+const TOO_LONG: &str = "it is more than is sent in one call, and has not happened; send less (-c), or put it in an experiment (penstock run)";
 
 /// When the journal's entry of this number, from 0, happens.
 fn moment(number: u64) -> Time {
@@ -232,6 +269,10 @@ fn moment(number: u64) -> Time {
 pub struct Session<'a> {
     machine: &'a Machine,
     held: Option<Held>,
+    /// The time of the script that it carries out.
+    script: Span,
+    /// How long that has slept since the last command.
+    sleeps: Span,
 }
 
 impl Session<'_> {
@@ -241,23 +282,41 @@ impl Session<'_> {
     /// A sentence when the state cannot be read or written.
     pub fn exec(&mut self, words: &[String], files: &mut dyn Files) -> Result<Output, String> {
         let machine = self.machine;
+        if let Some(at) = live::ping_at(words)
+            && let Some(output) = penstock_sim::read_ping(&words[at..], machine.kernel)
+        {
+            return Ok(output);
+        }
         let shows = reads::only_shows(words);
         let lock = if shows && !machine.folder.is_dir() { None } else { Some(machine.lock(shows)?) };
         let held = match &mut self.held {
             Some(held) if held.mark == machine.mark() => held,
             held => held.insert(match lock {
                 Some(_) => machine.replay()?,
-                None => Held { host: machine.fresh(), mark: Mark::default(), number: 0, entries: 0 },
+                None => Held::new(machine.fresh(), Mark::default(), 0),
             }),
         };
+        let sleeps = std::mem::take(&mut self.sleeps);
+        if held.live.is_sending() {
+            held.late += sleeps;
+            held.slept += sleeps;
+        }
         let mut files = Noted { files, texts: BTreeMap::new() };
-        let output = held.host.command(words, &mut files, moment(held.number));
+        let output = match held.carry_out(words, &mut files) {
+            Ok(output) => output,
+            Err(why) => {
+                // The machine stands amid it; the journal does not know of it.
+                self.held = None;
+                return Err(why);
+            }
+        };
         if !shows {
             let entry = Entry {
                 argv: words.to_vec(),
                 files: files.texts,
                 status: output.status,
                 number: None,
+                slept: Some(std::mem::take(&mut held.slept).as_ns()).filter(|&ns| ns > 0),
                 auto_handle: None,
             };
             // What a killed call has left of a journal that it made anew.
@@ -278,6 +337,15 @@ impl penstock_shell::Machine for Session<'_> {
             status: 2,
             ..Output::default()
         })
+    }
+    fn passes(&mut self, since: Span) {
+        self.sleeps += since - self.script;
+        self.script = since;
+    }
+    /// A ping, which is over when this answers: a script goes on behind it, also where it does not wait for it.
+    fn launch(&mut self, words: &[String]) -> Option<Result<u32, Output>> {
+        live::ping_at(words)?;
+        Some(Err(penstock_shell::Machine::command(self, words, &mut penstock_host::NoFiles)))
     }
 }
 

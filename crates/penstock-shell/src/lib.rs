@@ -66,7 +66,7 @@ use interpreter::{Begin, Job};
 use limits::Guard;
 use marks::{plain, traced};
 use penstock_host::{Files, Host, Output};
-use penstock_model::Time;
+use penstock_model::{Span, Time};
 use serve::{Asked, Launched, Reply, Request};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -99,6 +99,11 @@ pub trait Machine {
     fn elsewhere(&mut self, words: &[String], files: &mut dyn Files) -> Option<Output> {
         let _ = (words, files);
         None
+    }
+    /// What the script asks for next it asks for at this time of its own, counted from its beginning: it has slept meanwhile. For a machine whose
+    /// time goes on with that of its script.
+    fn passes(&mut self, since: Span) {
+        let _ = since;
     }
     /// Begins a program that takes time (`ping`, `iperf`): its number, or what it gave where it ended at once. `None` where the machine
     /// does not run such programs, and then it is not started.
@@ -328,7 +333,8 @@ impl Answers for Answering<'_> {
                 return Some(Halt::Waits(at));
             }
             Request::Done(_, done) => return Some(Halt::Ended(done)),
-            Request::Launch { words, reply, .. } => {
+            Request::Launch { words, at, reply } => {
+                machine.passes(running::span(at));
                 let _ = reply.send(match machine.launch(&words) {
                     Some(Ok(program)) => Launched::Runs(program),
                     Some(Err(output)) => Launched::Ended(output),
@@ -351,7 +357,8 @@ impl Answers for Answering<'_> {
                 let file = given::file(place.file, &course.script);
                 console.unknown(&program, &file, place.line);
             }
-            Request::Command { words, stdin, place, lends, reply, .. } => {
+            Request::Command { words, stdin, place, at, lends, reply } => {
+                machine.passes(running::span(at));
                 course.commands += usize::from(place.is_some());
                 if course.commands > guard.limits.commands {
                     let limit = format!("commands given to the machine: {}", guard.limits.commands);

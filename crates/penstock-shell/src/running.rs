@@ -37,7 +37,7 @@ struct Interpreted {
     body: Duration,
 }
 
-fn span(time: Duration) -> Span {
+pub(crate) fn span(time: Duration) -> Span {
     Span::from_ns(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
 }
 

@@ -26,12 +26,20 @@ const FIRST_PID: u32 = 1_000;
 impl World {
     /// Adds a machine with `lo` and nothing else. Its name can be used as a destination by programs.
     pub fn add_host(&mut self, name: &str, kernel: Kernel) -> HostId {
+        let id = self.push_machine(Host::new(name, kernel, self.net.seed));
+        self.net.plug(id);
+        HostId(id)
+    }
+    /// Adds this machine, whose devices have no cards yet.
+    pub(crate) fn push_machine(&mut self, host: Host) -> u32 {
         self.changed = true;
-        let host = Host::new(name, kernel, self.net.seed);
+        let (name, kernel) = (host.name().to_owned(), host.kernel());
         let cpu = Cpu::new(Cost::ZERO, self.net.rng(&format!("host:{name}/cpu")), kernel.hz());
         let sockets = SocketTable::new(self.net.rng(&format!("host:{name}/sockets")));
+        let id = self.net.machines.len() as u32;
+        self.net.names.hosts.entry(name.clone()).or_insert(id);
         self.net.machines.push(Machine {
-            name: name.to_owned(),
+            name,
             kernel,
             stack: Stack::Linux,
             iperf: Iperf::default(),
@@ -44,10 +52,7 @@ impl World {
             lo: Loopback::default(),
             spaces: Default::default(),
         });
-        let id = self.net.machines.len() as u32 - 1;
-        self.net.names.hosts.entry(name.to_owned()).or_insert(id);
-        self.net.plug(id);
-        HostId(id)
+        id
     }
     /// The host of this name.
     pub fn find_host(&self, name: &str) -> Option<HostId> {

@@ -40,9 +40,13 @@ impl Net {
             Port::Segment(s) => self.join_line(s, n),
             Port::Nothing => {
                 let (host, ifindex) = (nic.host, nic.ifindex);
+                if self.machines[host as usize].host.device(ifindex).is_none_or(|d| d.runs_itself()) {
+                    return;
+                }
                 while let Some(packet) = self.next_frame(n) {
                     self.lost_on(host, ifindex, packet, "link", "no-carrier");
                 }
+                self.arm_watchdog(n);
             }
         }
     }

@@ -27,6 +27,7 @@ mod histogram;
 mod index;
 mod intent;
 mod link;
+mod live;
 mod loss;
 mod machine;
 mod meter;
@@ -75,6 +76,7 @@ pub use capture::{Capture, Seen};
 pub use course::{Course, RateCourse};
 pub use histogram::Histogram;
 pub use intent::{Call, Intent};
+pub use live::{Unending, read_ping};
 pub use penstock_model::traffic::{Dist, Load, Sizes, TcpWishes};
 pub use results::{
     AppResult, Carried, CommandResult, DropCount, DropKey, FlowResult, Interval, Metric, Passage, Place,

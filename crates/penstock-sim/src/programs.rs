@@ -5,7 +5,7 @@ use crate::event::{Event, Seq};
 use crate::results::AppResult;
 use crate::script::{Execute, ScriptState, Scripted};
 use crate::sock::Kind;
-use crate::world::World;
+use crate::world::{App, World};
 use penstock_host::{Files, Output};
 
 /// The world, as the script of a program sees it.
@@ -51,16 +51,20 @@ impl Execute for Of<'_> {
         let apps = &mut self.world.apps;
         let over: Vec<u32> =
             self.programs.extract_if(.., |n| apps[*n as usize].result.ended.is_some()).collect();
-        let given = |n: u32| {
-            let app = &mut apps[n as usize];
-            app.program = None;
-            let (stdout, status) = (std::mem::take(&mut app.result.output), app.result.exit.unwrap_or(0));
-            (n, Output { stdout, status, ..Output::default() })
-        };
-        over.into_iter().map(given).collect()
+        over.into_iter().map(|n| (n, apps[n as usize].gives())).collect()
     }
     fn kill(&mut self, program: u32) {
         self.world.kill(program);
+    }
+}
+
+impl App {
+    /// What it gives as a process, once it has ended: it is asked but once.
+    pub(crate) fn gives(&mut self) -> Output {
+        self.program = None;
+        let mut stdout = std::mem::take(&mut self.result.output);
+        let stderr = stdout.split_off(stdout.len() - std::mem::take(&mut self.result.complaint));
+        Output { stdout, stderr, status: self.result.exit.unwrap_or(0), ..Output::default() }
     }
 }
 

@@ -48,6 +48,8 @@ pub struct AppResult {
     pub program: String,
     /// What it printed, standard output and error in order.
     pub output: String,
+    /// How many bytes at the end of that are standard error: why it did not begin.
+    pub complaint: usize,
     /// Exit status; `None`: still running when the run ended.
     pub exit: Option<i32>,
     /// When it started; [`Time::MAX`] if it waits for another's end.
@@ -88,6 +90,7 @@ impl AppResult {
             run: run.to_owned(),
             program: program.to_owned(),
             output: String::new(),
+            complaint: 0,
             exit: None,
             started: at,
             ended: None,

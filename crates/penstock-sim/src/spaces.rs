@@ -53,13 +53,7 @@ impl Net {
             }
             return answer;
         }
-        let others: Vec<u32> = self.machines[whole as usize].spaces.others.values().copied().collect();
-        for m in others {
-            let machine = &mut self.machines[m as usize];
-            let mut there = machine.spaces.absent.take().unwrap_or_else(|| Box::new(Host::absent()));
-            std::mem::swap(&mut *there, &mut machine.host);
-            self.machines[whole as usize].host.give_space(*there);
-        }
+        self.gather(whole);
         let space = match host == whole {
             true => 0,
             false => self.space_of(whole, host),
@@ -72,13 +66,23 @@ impl Net {
         self.spread(whole);
         answer.expect("a machine has the namespaces that it is given")
     }
+    /// Gives a machine all its namespaces back.
+    pub(crate) fn gather(&mut self, whole: u32) {
+        let others: Vec<u32> = self.machines[whole as usize].spaces.others.values().copied().collect();
+        for m in others {
+            let machine = &mut self.machines[m as usize];
+            let mut there = machine.spaces.absent.take().unwrap_or_else(|| Box::new(Host::absent()));
+            std::mem::swap(&mut *there, &mut machine.host);
+            self.machines[whole as usize].host.give_space(*there);
+        }
+    }
     /// The number of the namespace that a machine is.
     fn space_of(&self, whole: u32, host: u32) -> u32 {
         let others = &self.machines[whole as usize].spaces.others;
         others.iter().find(|(_, m)| **m == host).map_or(0, |(space, _)| *space)
     }
     /// Makes machines of a machine's namespaces again.
-    fn spread(&mut self, whole: u32) {
+    pub(crate) fn spread(&mut self, whole: u32) {
         for mut host in self.machines[whole as usize].host.take_spaces() {
             let m = match self.machines[whole as usize].spaces.others.get(&host.space()) {
                 Some(&known) => known,

@@ -217,19 +217,27 @@ impl World {
                 }
                 Event::Sample => self.sample(),
             }
-            while let Some((app, wake)) = self.net.wakes.due.pop_front() {
-                self.net.guard.step();
-                if self.net.guard.is_near() {
-                    let host = &self.net.machines[self.apps[app as usize].host as usize].name;
-                    let text = format!("{host}: {} wakes for {wake:?}", self.apps[app as usize].run);
-                    self.net.guard.tell(text);
-                }
-                if self.net.guard.is_over() {
-                    self.net.guard.stop();
-                    return false;
-                }
-                self.wake(app, wake);
+            if !self.wake_due() {
+                return false;
             }
+        }
+        true
+    }
+    /// Wakes the programs whose turn it is at this instant; `false` where that goes on for ever.
+    #[inline(always)] // After each event.
+    pub(crate) fn wake_due(&mut self) -> bool {
+        while let Some((app, wake)) = self.net.wakes.due.pop_front() {
+            self.net.guard.step();
+            if self.net.guard.is_near() {
+                let host = &self.net.machines[self.apps[app as usize].host as usize].name;
+                let text = format!("{host}: {} wakes for {wake:?}", self.apps[app as usize].run);
+                self.net.guard.tell(text);
+            }
+            if self.net.guard.is_over() {
+                self.net.guard.stop();
+                return false;
+            }
+            self.wake(app, wake);
         }
         true
     }

@@ -48,8 +48,8 @@ pub fn deb(program: &Path, out: &Path) -> Result<PathBuf> {
     }
     // PATH=/usr/lib/penstock:$PATH makes scripts meet the virtual machine.
     let tools = mkdir("usr/lib/penstock")?;
-    for tool in Program::tools() {
-        symlink("../../bin/penstock", tools.join(tool.name))?;
+    for tool in Program::tools().map(|tool| tool.name).chain(["ping"]) {
+        symlink("../../bin/penstock", tools.join(tool))?;
     }
     let doc = mkdir("usr/share/doc/penstock")?;
     fs::write(doc.join("copyright"), copyright())?;

@@ -1,4 +1,4 @@
-//! The kernel's tc test cases (tdc) against our `tc` and `ip`, and the list of those that do not pass.
+//! The kernel's tc test cases (tdc) against our `tc`, `ip` and `ping`, and the list of those that do not pass.
 //!
 //! The suite is the kernel's and is not part of this project: who has it (a folder with `run_tdc.py` and `tdc/`) names it. The list
 //! `vectors/tdc.txt` has a line for each case that fails or is skipped: its id, `fail` or `skip`, the reason. It may only shrink: a case
@@ -82,7 +82,7 @@ fn build() -> Result<PathBuf> {
 
 /// Cases that passed, and the others.
 fn cases(args: &Args, suite: &Path, penstock: &Path, work: &Path) -> Result<(Vec<String>, List)> {
-    for tool in ["tc", "ip", "ethtool"] {
+    for tool in ["tc", "ip", "ethtool", "ping"] {
         #[cfg(unix)]
         std::os::unix::fs::symlink(penstock, work.join(tool))?;
         #[cfg(not(unix))]
@@ -91,9 +91,10 @@ fn cases(args: &Args, suite: &Path, penstock: &Path, work: &Path) -> Result<(Vec
     let results = work.join("results.json");
     let mut runner = Command::new("python3");
     runner.arg(suite.join("run_tdc.py")).args(["--mode", "state", "--state-env", "PENSTOCK_STATE"]);
-    for (flag, file) in [("--tc", work.join("tc")), ("--ip", work.join("ip")), ("--json", results.clone())] {
-        runner.arg(flag).arg(file);
+    for tool in ["tc", "ip", "ping"] {
+        runner.arg(format!("--{tool}")).arg(work.join(tool));
     }
+    runner.arg("--json").arg(&results);
     if let Some(regex) = &args.matching {
         runner.arg("--match").arg(regex);
     }

@@ -22,7 +22,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("kernel", &["model", "lang", "measure", "files"]),
     ("measure", &["model"]),
     ("replay", &["model", "packet", "sched", "lang", "host", "shell", "measure", "files"]),
-    ("machine", &["model", "tcp", "lang", "host", "shell", "files"]),
+    ("machine", &["model", "tcp", "lang", "host", "shell", "sim", "files"]),
     (
         "lab",
         &[

@@ -7,8 +7,8 @@ use super::{MAX_DEPTH, Transmitted};
 use crate::fragment::IP_DF;
 use crate::netfilter::{Fate, Hook};
 use crate::route::{Hop, Key, Ports, RouteKind};
-use crate::{Effect, Host, HostCx};
-use penstock_model::{KernelError, Time};
+use crate::{Effect, Host, HostCx, Timer};
+use penstock_model::{Handle, KernelError, Time};
 use penstock_packet::{L3, Packet, Skb};
 use penstock_sched::{Cx, Xmit};
 use std::net::Ipv4Addr;
@@ -339,7 +339,12 @@ impl Host {
             cx.out.push(Effect::Dropped { packet, ifindex, place: "netif", reason: "device-down" });
             return;
         }
-        // lo has no queue (noqueue): what is sent is received at once.
+        // As long as lo is given no queue, what is sent is received at once.
+        let root = device.tree.root();
+        if root.handle != Handle::UNSPEC || device.tree.ingress().is_some() && root.kind() == "noqueue" {
+            self.queue_within(ifindex, packet, MAX_DEPTH, Host::lo_run, cx);
+            return;
+        }
         if self.depth >= MAX_DEPTH {
             cx.out.push(Effect::Dropped { packet, ifindex, place: "netif", reason: "recursion" });
             return;
@@ -350,6 +355,19 @@ impl Host {
         self.depth += 1;
         self.receive(ifindex, packet, cx);
         self.depth -= 1;
+    }
+    /// `lo` receives what its qdisc lets go, and comes again when that lets go more.
+    #[cold]
+    pub(crate) fn lo_run(&mut self, ifindex: u32, cx: &mut HostCx<'_>) {
+        while let Some(mut packet) = self.dequeue(ifindex, cx) {
+            packet.eth = ([0; 6], [0; 6]);
+            packet.rare_mut().nest = Default::default();
+            self.receive(ifindex, packet, cx);
+        }
+        self.timers.retain(|timer| timer != Timer::Cardless(ifindex));
+        if let Some(at) = self.next_wakeup(ifindex) {
+            self.timers.insert(at.max(cx.now), Timer::Cardless(ifindex));
+        }
     }
 
     /// The card asks for the next frame of device `ifindex`. `None`: nothing may go now; ask again after the

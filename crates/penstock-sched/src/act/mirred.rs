@@ -96,6 +96,10 @@ impl Act for Mirred {
         let mut copy = skb.clone();
         if self.receives() {
             copy.tc.depth += 1;
+            if depth > 0 && !skb.tc.at_ingress {
+                // It waits for a processor (netif_rx), which has none within one another when it comes to it.
+                copy.rare_mut().nest = Default::default();
+            }
         } else {
             nest[usize::from(depth)] = port.ifindex;
             copy.rare_mut().nest = (nest, depth + 1);

@@ -22,6 +22,10 @@ pub(crate) trait Program: Send {
     fn intent(&self) -> Intent {
         Intent::default()
     }
+    /// Whether it ends by itself, as far as its options tell.
+    fn ends(&self) -> bool {
+        true
+    }
     /// Whether what it does hangs on all machines: it asks for the names of whoever answers, or begins flows with segments of its own.
     fn needs_all(&self) -> bool {
         false
@@ -75,6 +79,11 @@ impl Cx<'_> {
     }
     pub(crate) fn print(&mut self, text: &str) {
         self.result.output.push_str(text);
+    }
+    /// Prints the last that it says, on standard error.
+    pub(crate) fn complain(&mut self, text: &str) {
+        self.print(text);
+        self.result.complaint = text.len();
     }
     /// Ends the program.
     pub(crate) fn exit(&mut self, status: i32) {

@@ -423,11 +423,14 @@ impl Ping {
 
 /// Says why ping does not begin.
 fn stop(cx: &mut Cx<'_>, text: &str) {
-    cx.print(text);
+    cx.complain(text);
     cx.exit(2);
 }
 
 impl Program for Ping {
+    fn ends(&self) -> bool {
+        self.count > 0 || self.deadline.is_some()
+    }
     fn intent(&self) -> Intent {
         // The first packet goes at once, the last as many intervals later.
         let lasts = self.deadline.or_else(|| {

@@ -195,7 +195,8 @@ mod tests {
         assert_eq!(without("compose.yml", compose), [6]);
         let words = "services:\n  a:\n    command:\n      - tc\n      - qdisc\n      - add\n";
         assert_eq!(without("compose.yml", words), [4]);
-        let pod = "apiVersion: v1\nspec:\n  initContainers:\n  - name: x\n    securityContext: {privileged: true}\n    command: [sh, -c, \"tc qdisc add dev eth0 root fq\"]\n  containers:\n  - name: y\n    command: [sh, -c, \"tc qdisc add dev eth0 root fq\"]\n  - name: z\n    command: [sleep, inf]\n";
+        let pod = "apiVersion: v1\nspec:\n  initContainers:\n  - name: x\n    securityContext: {privileged: true}\n    command: [sh, -c, \"tc qdisc add dev eth0 root fq\"]\n\
+                   \x20 containers:\n  - name: y\n    command: [sh, -c, \"tc qdisc add dev eth0 root fq\"]\n  - name: z\n    command: [sleep, inf]\n";
         assert_eq!(without("pod.yaml", pod), [9]);
         // What a template fills in may be the right; a workflow has no containers.
         assert_eq!(without("pod.yaml", &pod.replace("- name: y", "- name: {{ y }}")), [] as [u32; 0]);

@@ -32,6 +32,8 @@ pub struct Step {
     pub guessed: Option<crate::unknown::Guessed>,
     /// What of it Linux would have carried out and the machine here does not: it is taken to have ended well.
     pub unsimulated: Option<String>,
+    /// Whether `tc -batch` read it, and goes on when a line fails (`-force`).
+    pub batch: Option<bool>,
 }
 
 /// What a command asks for.
@@ -59,6 +61,7 @@ impl Step {
             calls: Vec::new(),
             guessed: None,
             unsimulated: None,
+            batch: None,
         }
     }
     /// Whether it was carried out.
@@ -340,6 +343,8 @@ pub struct Facts {
     pub prefix: String,
     /// The same of other network namespaces that commands were carried out in.
     pub spaces: Vec<Facts>,
+    /// The rules of nft that it leaves, as `nft list ruleset` prints them.
+    pub nft: String,
     /// OpenWrt's configuration, where the text is that.
     pub(crate) uci: Option<crate::uci::Uci>,
     /// Lines that another run of the same text has had judged: nothing more is said of them.
@@ -361,10 +366,14 @@ impl Facts {
     }
     /// The link's rate where it is that of this device.
     pub fn link_of(&self, device: &str) -> Option<u64> {
-        match &self.dev {
+        let said = match &self.dev {
             Some(dev) if dev != device => None,
             _ => self.link,
-        }
+        };
+        // Or the speed that the script gives the card, Mbit/s.
+        let sets = |s: &&Step| s.ok() && s.program() == "ethtool" && s.has("-s") && s.has(device);
+        let given = || self.steps.iter().rev().find(sets)?.value(&["speed"])?.parse::<u64>().ok();
+        said.or_else(|| given().filter(|n| *n > 0)?.checked_mul(125_000))
     }
     /// Whether a call at this line is one that the script itself makes.
     pub(crate) fn is_called(&self, line: u32) -> bool {

@@ -268,6 +268,26 @@ impl<'a> Found<'a> {
         self.place(step.file.clone(), place, say);
     }
 
+    /// At a line of the text that a command reads (rules of nft), from 1, where it can be found; 0 is the command itself.
+    pub fn at_text(&mut self, number: usize, line: usize, word: &str, say: Say) {
+        let Some(step) = self.facts.steps.get(number) else { return };
+        let source = &self.facts.source;
+        let text = match &step.what {
+            crate::facts::What::Rules(text) if line > 0 && step.file == self.facts.name => text,
+            _ => return self.at(number, word, say),
+        };
+        let begins = source.heredoc(step.line).map(|b| b + line as u32 - 1);
+        let words = || -> Vec<String> {
+            text.lines().nth(line).unwrap_or("").split_whitespace().map(str::to_owned).collect()
+        };
+        let Some(at) = begins.or_else(|| source.writes(&words())) else { return self.at(number, word, say) };
+        let own = source.line(at);
+        let column = own.find(word).map_or(0, |n| own[..n].chars().count() as u32 + 1);
+        let len = if column > 0 { word.chars().count() as u32 } else { 0 };
+        let place = Place { line: at, column, len, begins: at, inside: false, varies: false };
+        self.place(step.file.clone(), place, say);
+    }
+
     /// Where a word of a command stands: in the command, in the call that gave it, or where the command begins.
     fn find(&self, step: &Step, word: &str, written: Option<&Written>, call: Option<&Written>) -> Place {
         let source = &self.facts.source;

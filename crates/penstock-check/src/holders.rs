@@ -34,6 +34,7 @@ fn kind(name: &str, text: &str) -> Option<Kind> {
     match suffix {
         _ if first.trim_end() == "#cloud-config" => Some(Kind::Yaml),
         "nft" if !first.starts_with("#!") => Some(Kind::Nft),
+        "conf" | "rules" | "ruleset" if is_of_nft(text) => Some(Kind::Nft),
         "service" | "timer" | "socket" | "mount" | "path" | "target" => Some(Kind::Unit),
         "conf" if text.lines().any(|l| l.trim() == "[Service]") => Some(Kind::Unit),
         "md" | "markdown" => Some(Kind::Markdown),
@@ -45,6 +46,15 @@ fn kind(name: &str, text: &str) -> Option<Kind> {
         }
         _ => None,
     }
+}
+
+/// Whether a line of it begins a table of nft: `table inet NAME {`.
+fn is_of_nft(text: &str) -> bool {
+    let families = ["ip", "ip6", "inet", "arp", "bridge", "netdev"];
+    text.lines().any(|l| {
+        let words: Vec<&str> = l.split_whitespace().take(4).collect();
+        matches!(words.as_slice(), ["table", family, _, "{"] if families.contains(family))
+    })
 }
 
 /// Whether the first word that is no comment is one a Dockerfile begins with.
@@ -80,6 +90,11 @@ pub(crate) fn scripts(name: &str, text: &str) -> Option<Vec<String>> {
         Kind::Nft => vec![nft(&lines)],
         Kind::More(more) => embedded::scripts(more, &lines),
     })
+}
+
+/// The commands of a file of YAML, in its own lines.
+pub(crate) fn yaml_commands(name: &str, text: &str) -> Option<String> {
+    (kind(name, text) == Some(Kind::Yaml)).then(|| yaml(&text.lines().collect::<Vec<_>>()))
 }
 
 /// `$$` of a compose file is `$` of the shell. What stands behind a blank or a quote keeps its place.
@@ -136,6 +151,37 @@ pub(crate) fn joined(lines: Vec<String>) -> String {
     lines.into_iter().map(|l| l + "\n").collect()
 }
 
+/// What stands for the `%` of a specifier: a device's name may have it in it, and the kernel takes no `%` there.
+const SPECIFIER: char = '@';
+
+/// A line of a unit with something as long in the place of specifiers (`%i`); `%%` is a per cent sign.
+fn specifiers(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line.chars().peekable();
+    while let Some(c) = rest.next() {
+        match rest.peek() {
+            Some('%') if c == '%' => {
+                out.push('%');
+                rest.next();
+            }
+            Some(next) if c == '%' && next.is_ascii_alphabetic() => out.push(SPECIFIER),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// What is said of such a file's commands, with the specifiers that the file has.
+pub(crate) fn with_specifiers(said: &str, text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = said.chars().peekable();
+    while let Some(c) = rest.next() {
+        let next = rest.peek().filter(|n| c == SPECIFIER && n.is_ascii_alphabetic());
+        out.push(if next.is_some_and(|n| text.contains(&format!("%{n}"))) { '%' } else { c });
+    }
+    out
+}
+
 /// `ExecStart=`, `ExecStartPre=`, …: systemd takes no shell, but `%` and prefixes of its own.
 pub(crate) fn unit(lines: &[&str]) -> Vec<String> {
     let of = |wanted: &dyn Fn(&str) -> bool| {
@@ -164,7 +210,7 @@ pub(crate) fn unit(lines: &[&str]) -> Vec<String> {
                 }
                 _ => None,
             };
-            let text = taken.map(|n| from(line, n).replace("%%", "%"));
+            let text = taken.map(|n| specifiers(&from(line, n)));
             goes_on = text.as_deref().is_some_and(|t| t.trim_end().ends_with('\\'));
             out.push(text.unwrap_or_default());
         }

@@ -35,12 +35,14 @@ mod marks;
 mod names;
 mod python;
 mod recipes;
+mod rights;
 pub mod rules;
 mod source;
 mod sourced;
 mod syntax;
 mod uci;
 mod unknown;
+mod variables;
 mod waiting;
 mod watch;
 mod written;
@@ -130,13 +132,27 @@ pub fn examine_with(script: &Script, beside: &[Sourced], settings: &Settings) ->
     };
     let mut all = Answer::default();
     let unread = holders::unread(&script.name, &script.text, &inside);
+    let mut env = script.env.clone();
+    let own = variables::of(&script.name, &script.text);
+    env.extend(own.into_iter().filter(|(name, _)| script.env.iter().all(|e| e.0 != *name)));
     for text in inside {
-        let one = examined(&Script { text, ..script.clone() }, beside, settings);
+        let one = examined(&Script { text, env: env.clone(), ..script.clone() }, beside, settings);
         all.take(one);
+    }
+    for finding in &mut all.findings {
+        for said in [&mut finding.message, &mut finding.reason, &mut finding.fix] {
+            *said = holders::with_specifiers(said, &script.text);
+        }
+        for edit in &mut finding.edits {
+            if let Edit::Replace(_, _, _, by) = edit {
+                *by = holders::with_specifiers(by, &script.text);
+            }
+        }
     }
     all.coverage.commands += unread.len();
     all.coverage.missed.extend(unread);
     all.findings.extend(unshelled(script));
+    all.findings.extend(unprivileged(script, rights::without(&script.name, &script.text)));
     // Each recipe of a Makefile is called for itself.
     if holders::has_recipes(&script.name, &script.text) {
         all.findings.retain(|f| f.code != "PS253");
@@ -154,6 +170,7 @@ fn with_documents(script: &Script, beside: &[Sourced], settings: &Settings) -> A
     if source::Source::new(&script.text).form == source::Form::Python {
         return all;
     }
+    all.findings.extend(unprivileged(script, rights::of_shell(&script.text)));
     for document in documents::here(&script.text) {
         // A file that the script has written and then run has been looked at.
         if all.lines.range(document.lines.clone()).next().is_some() {
@@ -203,6 +220,37 @@ fn unshelled(script: &Script) -> Vec<Finding> {
         source.allowed(f.line).contains(rule.code) || source.allowed_everywhere().contains(rule.code)
     };
     holders::unshelled(&script.name, &script.text).into_iter().map(one).filter(|f| !allowed(f)).collect()
+}
+
+/// Commands of containers that nobody gives the right to change their network.
+fn unprivileged(script: &Script, lines: Vec<u32>) -> Vec<Finding> {
+    let Some(rule) = rules::all().find(|r| r.code == "PS334") else { return Vec::new() };
+    let source = source::Source::new(&script.text);
+    let file = if script.name.is_empty() { "script".to_owned() } else { script.name.clone() };
+    let one = |line: u32| Finding {
+        file: file.clone(),
+        line,
+        column: 0,
+        len: 0,
+        code: rule.code,
+        severity: rule.severity,
+        message: "this container may not change its network".to_owned(),
+        reason: "Nothing gives it CAP_NET_ADMIN: the kernel answers `Operation not permitted`.".to_owned(),
+        fix: match () {
+            () if script.text.contains("apiVersion:") => {
+                "securityContext: {capabilities: {add: [NET_ADMIN]}}".to_owned()
+            }
+            () if script.text.contains("services:") => "cap_add: [NET_ADMIN]".to_owned(),
+            () => "docker run --cap-add NET_ADMIN …".to_owned(),
+        },
+        edits: Vec::new(),
+        safe: false,
+        begins: line,
+    };
+    let allowed = |f: &Finding| {
+        source.allowed(f.line).contains(rule.code) || source.allowed_everywhere().contains(rule.code)
+    };
+    lines.into_iter().map(one).filter(|f| !allowed(f)).collect()
 }
 
 /// Whether a file that is no script itself (a systemd unit, a Dockerfile, YAML, Markdown, by its name) has network commands in it.

@@ -19,6 +19,17 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Transmit queues of a card that was there, where a script divides them.
 const QUEUES: u32 = 16;
 
+/// Whether a command takes something away.
+fn what_deletes(what: &What) -> bool {
+    let deletes = |c: &Command| match c {
+        Command::Qdisc { req, .. } => req.verb == Verb::Del,
+        Command::Class { req, .. } => req.verb == Verb::Del,
+        Command::Filter { req, .. } => req.verb == Verb::Del,
+        _ => false,
+    };
+    matches!(what, What::Tc(commands) if commands.iter().any(deletes))
+}
+
 /// What a device's part was made by.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Part {
@@ -103,7 +114,7 @@ impl Watched<'_> {
         self.focus.as_deref().and_then(|place| self.host.netns(place)).unwrap_or(&self.host)
     }
     /// Does something in the namespace that is looked at.
-    fn on<T>(&mut self, work: impl FnOnce(&mut Host) -> T) -> Option<T> {
+    pub(crate) fn on<T>(&mut self, work: impl FnOnce(&mut Host) -> T) -> Option<T> {
         match &self.focus {
             Some(place) => self.host.in_netns(&place.clone(), work),
             None => Some(work(&mut self.host)),
@@ -378,7 +389,11 @@ impl Watched<'_> {
         if !words.first().is_some_and(|w| tc::is_tc(w)) {
             return None;
         }
-        if let Some(soft) = card::in_software(words, &refused.stderr) {
+        // A device that the script makes is none of hardware: the kernel refuses there too.
+        let name = words.iter().position(|w| w == "dev").and_then(|at| words.get(at + 1));
+        let made = name.is_some_and(|n| self.made.contains(n) || self.own.contains(n));
+        let soft = card::in_software(words, &refused.stderr);
+        if let Some(soft) = soft.filter(|_| !(made && words.iter().any(|w| w == "skip_sw"))) {
             let output = self.on(|host| host.command(&soft, files, Time::ZERO)).unwrap_or_default();
             let what = self.parse(&Line::of_words(&soft), files).map_or(What::Other, What::Tc);
             return (output.status == 0).then_some((output, what));
@@ -420,7 +435,11 @@ impl Watched<'_> {
             }
             self.lend(&inner);
             let what = self.parse(&Line::of_words(&inner), files).map_or(What::Other, What::Tc);
+            let deletes = what_deletes(&what);
             let one = self.step(&inner, what, Some(line.number), files);
+            if let Some((step, _)) = self.pending.borrow_mut().last_mut() {
+                step.batch = Some(force);
+            }
             all.stdout.push_str(&one.stdout);
             all.stderr.push_str(&one.stderr);
             if one.status != 0 {
@@ -429,7 +448,8 @@ impl Watched<'_> {
                 all.diagnostics.push(said);
                 all.stderr.push_str(&format!("Command failed {file}:{}\n", line.number));
                 all.status = 1;
-                if !force {
+                // A deletion that finds nothing ends the batch; it is read on, and that is said.
+                if !force && !deletes {
                     break;
                 }
             }

@@ -33,16 +33,42 @@ pub struct Netfilter {
     pub others: Vec<(u32, usize)>,
     /// Marks that `nft` sets on packets of one version of IP alone, by the table or by what the rule asks: mark, whether IPv6.
     pub versions: Vec<(u32, bool)>,
-    /// Marks that `nft` sets, each with the hook of its chain where that is known, and the command.
-    pub hooked: Vec<(u32, Option<String>, usize)>,
+    /// Marks that `nft` sets.
+    pub hooked: Vec<NftMark>,
+    /// Statements of `nft` that save packets' marks to connections: chain, command, line of its text.
+    pub saves: Vec<(String, usize, usize)>,
     /// The hooks of nft's chains.
     chains_of_nft: BTreeMap<String, String>,
     /// Whether marks are set by texts in a way that does not tell the version, or in both.
     pub any_version: bool,
     /// Whether marks are set that are no plain number.
     pub unknown: bool,
-    /// Classes that `nft` puts packets into by `meta priority set`, with their commands.
-    pub priorities: Vec<(Handle, usize)>,
+    /// Classes that `nft` puts packets into by `meta priority set`, with their commands and the lines of their texts.
+    pub priorities: Vec<(Handle, usize, usize)>,
+}
+
+/// A mark that `nft` sets.
+#[derive(Clone, Debug)]
+pub struct NftMark {
+    /// Its value.
+    pub mark: u32,
+    /// The chain's name.
+    pub chain: String,
+    /// The hook of the chain, where that is known.
+    pub hook: Option<String>,
+    /// The command.
+    pub step: usize,
+    /// The line of the command's text, from 0; 0 is the command itself.
+    pub line: usize,
+    /// The source that the rule asks for: address and bits of its prefix.
+    pub source: Option<(std::net::Ipv4Addr, u32)>,
+}
+
+/// The source that a line of nft asks for, where it is one network of IPv4.
+fn source_of(line: &str) -> Option<(std::net::Ipv4Addr, u32)> {
+    let mut words = line.split_whitespace().skip_while(|w| *w != "saddr").skip(1);
+    let (addr, bits) = words.next().map(|w| w.split_once('/').unwrap_or((w, "32")))?;
+    Some((addr.parse().ok()?, bits.parse().ok().filter(|b| *b <= 32)?))
 }
 
 /// Whether a command sets marks in any way.
@@ -141,10 +167,9 @@ impl Netfilter {
 
     /// Marks that `nft` or a restored file sets, found by their words.
     fn text(&mut self, text: &str, step: usize) {
-        let words: Vec<&str> = text
-            .split(|c: char| c.is_whitespace() || matches!(c, ';' | '{' | '}' | '"' | '\''))
-            .filter(|w| !w.is_empty())
-            .collect();
+        let apart = |c: char| c.is_whitespace() || matches!(c, ';' | '{' | '}' | '"' | '\'');
+        let numbered = text.lines().enumerate().flat_map(|(n, l)| l.split(apart).map(move |w| (w, n)));
+        let (words, lines): (Vec<&str>, Vec<usize>) = numbered.filter(|w| !w.0.is_empty()).unzip();
         let restored = text.contains("--set-mark") || text.contains("--set-xmark");
         self.any_version |= restored;
         let mut statement = Version::default();
@@ -164,7 +189,12 @@ impl Netfilter {
             }
             let value = match *word {
                 // `ct mark set` marks the connection, and no filter sees that.
-                "set" if at > 1 && words[at - 1] == "mark" && words[at - 2] == "ct" => continue,
+                "set" if at > 1 && words[at - 1] == "mark" && words[at - 2] == "ct" => {
+                    let saves = words.get(at + 1).is_some_and(|w| *w == "mark")
+                        || words.get(at + 1..at + 3).is_some_and(|w| w == ["meta", "mark"]);
+                    self.saves.extend(saves.then(|| (chain.clone(), step, lines[at])));
+                    continue;
+                }
                 "set" if at > 0 && words[at - 1] == "mark" => words.get(at + 1),
                 "--set-mark" | "--set-xmark" => words.get(at + 1),
                 "set" if at > 0 && words[at - 1] == "priority" => {
@@ -172,7 +202,7 @@ impl Netfilter {
                         .get(at + 1)
                         .filter(|w| w.contains(':'))
                         .and_then(|w| Handle::parse_classid(w).ok());
-                    self.priorities.extend(id.map(|id| (id, step)));
+                    self.priorities.extend(id.map(|id| (id, step, lines[at])));
                     continue;
                 }
                 "--restore-mark" => {
@@ -185,7 +215,14 @@ impl Netfilter {
             match number(value.split('/').next().unwrap_or("")) {
                 Some(mark) => {
                     self.others.push((mark, step));
-                    self.hooked.push((mark, self.chains_of_nft.get(&chain).cloned(), step));
+                    self.hooked.push(NftMark {
+                        mark,
+                        chain: chain.clone(),
+                        hook: self.chains_of_nft.get(&chain).cloned(),
+                        step,
+                        line: lines[at],
+                        source: text.lines().nth(lines[at]).and_then(source_of),
+                    });
                     match statement.of() {
                         Some(six) if !restored => self.versions.push((mark, six)),
                         _ => self.any_version = true,

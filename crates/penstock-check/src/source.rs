@@ -367,6 +367,21 @@ impl Source {
         self.firsts.get().is_some_and(|all| all.iter().any(other))
     }
 
+    /// The one line that writes these words for a program to read: as a line of a here-document or as what `echo` and `printf` print. What
+    /// the shell fills in may be any word.
+    pub fn writes(&self, words: &[String]) -> Option<u32> {
+        let fits = |line: &String| {
+            let text = line.trim().trim_start_matches("echo ").trim_start_matches("printf ");
+            let text = text.split(" | ").next().unwrap_or("").split(" >>").next().unwrap_or("");
+            let text = text.trim().trim_matches(['"', '\'', ';']).trim_end_matches("\\n");
+            let mut own = text.split_whitespace();
+            let same = words.iter().all(|w| own.next().is_some_and(|o| o == w || o.contains('$')));
+            same && own.next().is_none()
+        };
+        let mut all = self.lines.iter().enumerate().filter(|l| fits(l.1)).map(|l| l.0 as u32 + 1);
+        all.next().filter(|_| all.next().is_none())
+    }
+
     /// The line where a here-document's text begins that the command at `number` reads, where it reads one.
     pub fn heredoc(&self, number: u32) -> Option<u32> {
         let last = self.end_of(number);

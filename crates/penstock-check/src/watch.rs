@@ -83,6 +83,11 @@ impl Console for Keep<'_> {
             step.calls.clone_from(&given.calls);
             if let (Some(inner), Some(begins)) = (inner, self.source.heredoc(given.line).filter(|_| own)) {
                 step.line = begins + inner - 1;
+            } else if inner.is_some()
+                && own
+                && let Some(line) = self.source.writes(&step.words[1..])
+            {
+                step.line = line;
             }
             self.log.borrow_mut().push(step);
         }
@@ -133,6 +138,7 @@ fn in_place(
         left_out,
         uncalled,
         hidden,
+        nft,
         ..
     } = done;
     let partial = partial || steps.iter().any(|s| s.guessed.as_ref().is_some_and(|g| g.deep));
@@ -163,6 +169,7 @@ fn in_place(
         not_called: BTreeSet::new(),
         prefix: String::new(),
         spaces: Vec::new(),
+        nft,
         uci: None,
         judged: BTreeSet::new(),
         found: OnceLock::new(),
@@ -237,6 +244,8 @@ struct Done {
     unknown: BTreeSet<(String, u32)>,
     left_out: BTreeSet<u32>,
     hidden: BTreeSet<u32>,
+    /// The rules of nft at the end.
+    nft: String,
     /// Whether only functions that nobody calls gave commands.
     uncalled: bool,
 }
@@ -363,6 +372,9 @@ fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus
         let device = watched.capture(&name);
         watched.lives.extend(device);
     }
+    let ruled = log.borrow().iter().any(|s: &Step| s.program() == "nft");
+    let list = |host: &mut Host| host.exec("nft list ruleset", Time::ZERO).stdout;
+    let nft = if ruled { watched.on(list).unwrap_or_default() } else { String::new() };
     let Watched { lives, foreign, made, spaces, .. } = watched;
     let own = made;
     Done {
@@ -379,6 +391,7 @@ fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus
         left_out,
         uncalled,
         hidden,
+        nft,
     }
 }
 

@@ -295,6 +295,31 @@ fn ingress_and_the_device_behind_it() {
 }
 
 #[test]
+fn rules_of_nft_by_what_they_leave() {
+    let with = |rule: &str| {
+        format!(
+            "nft -f - <<'E'\ntable inet q {{\n  chain post {{\n    type filter hook postrouting priority mangle;\n    {rule}\n  }}\n}}\nE\n\
+             tc qdisc add dev eth0 root handle 1: prio\ntc filter add dev eth0 parent 1: protocol all prio 1 handle 0x20 fw classid 1:1"
+        )
+    };
+    let old = with("tcp dport 873 meta mark set 0x20");
+    let said = between(&old, &with("tcp dport 873 meta mark set 0x10"), Kernel::V6_12);
+    assert!(
+        said.len() == 1 && said[0].starts_with("nft: table inet q chain post: tcp dport 873"),
+        "{said:?}"
+    );
+    assert!(said[0].contains("0x00000020 -> tcp dport 873"), "{said:?}");
+    let said = between(&old, &with(""), Kernel::V6_12);
+    assert!(said.len() == 1 && said[0].ends_with(" -> none"), "{said:?}");
+    // Another way to write it, and the commands one by one.
+    check(&old, &with("tcp dport 873   meta mark set 32"), &[]);
+    let single = "nft add table inet q\nnft 'add chain inet q post { type filter hook postrouting priority mangle; }'\n\
+                  nft add rule inet q post tcp dport 873 mark set 32\n";
+    let rest = old.split_once("\nE\n").unwrap().1;
+    check(&old, &format!("{single}{rest}"), &[]);
+}
+
+#[test]
 fn rules_that_no_set_tells() {
     let rule = |mss: u32| {
         format!(

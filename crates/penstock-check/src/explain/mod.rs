@@ -157,15 +157,45 @@ impl<'a> Explainer<'a> {
         let leaf = sorted.leaf.filter(|l| l.1 != Handle::UNSPEC).and_then(|(_, id)| device.qdisc(id));
         let bound = promise.iter().any(|said| said.starts_with("a packet waits at most"));
         promise.extend(leaf.and_then(|queue| promise::aim(queue, bound)));
+        let mut said = passed.said;
+        said.extend(unfollowed(facts));
         Explained {
             arrival,
-            hooks: passed.said,
+            hooks: said,
             mark: (before, probe.mark),
             dropped: passed.dropped,
             sorted,
             promise,
         }
     }
+}
+
+/// What is said where rules that only nft or a restored file has may mark, class or drop packets: these are not followed here.
+pub(super) fn unfollowed(facts: &Facts) -> Option<String> {
+    let treats = |text: &String| {
+        let words = [
+            "mark set",
+            "priority set",
+            "dscp set",
+            " drop",
+            "--set-mark",
+            "--set-xmark",
+            "CLASSIFY",
+            "-j DROP",
+        ];
+        text.lines().any(|l| !l.trim_start().starts_with('#') && words.iter().any(|w| l.contains(w)))
+    };
+    let steps = facts.steps.iter().filter(|s| s.ok());
+    let read = steps.filter(|s| matches!(&s.what, crate::facts::What::Rules(text) if treats(text)));
+    let mut lines: Vec<u32> = read.map(|s| facts.known_line(s)).filter(|l| *l > 0).collect();
+    lines.dedup();
+    let shown: Vec<String> = lines.iter().take(8).map(u32::to_string).collect();
+    (!shown.is_empty()).then(|| {
+        format!(
+            "the rules of line {} (nft, iptables-restore) are not followed: give the packet the mark that they set (`mark N`)",
+            shown.join(", ")
+        )
+    })
 }
 
 /// Takes a packet out by a device.

@@ -58,6 +58,8 @@ pub struct Partition {
     pub never: Vec<u32>,
     /// Whether there were too many parts to be all here.
     pub cut: bool,
+    /// What is said of rules that are not followed.
+    pub unfollowed: Option<String>,
 }
 
 /// All parts of a device's packets.
@@ -112,7 +114,7 @@ pub fn partition(facts: &Facts, dev: &str) -> Result<Partition, String> {
         .collect();
     never.sort_unstable();
     never.dedup();
-    (all.parts, all.never) = (parts, never);
+    (all.parts, all.never, all.unfollowed) = (parts, never, super::unfollowed(facts));
     Ok(all)
 }
 
@@ -173,7 +175,7 @@ pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partitio
         entries = Entry::of(all.unwrap_or_default());
     }
     let Space { names, cut, .. } = space;
-    Ok(Partition { entries, names, parts: Vec::new(), never: Vec::new(), cut })
+    Ok(Partition { entries, names, parts: Vec::new(), never: Vec::new(), cut, unfollowed: None })
 }
 
 /// The same of what the device takes in: where its filters send it.
@@ -182,14 +184,21 @@ pub(super) fn arriving(facts: &Facts, dev: &str, names: Names) -> Partition {
     let Some(device) = device.filter(|d| d.filters.iter().any(|f| hook(f.parent) == INGRESS)) else {
         let entries =
             vec![Entry { cube: Cube::all(), to: To::None("taken in"), by: None, through: Vec::new() }];
-        return Partition { entries, names, parts: Vec::new(), never: Vec::new(), cut: false };
+        return Partition {
+            entries,
+            names,
+            parts: Vec::new(),
+            never: Vec::new(),
+            cut: false,
+            unfollowed: None,
+        };
     };
     let mut space = Space::new(device, facts.kernel);
     space.names = names;
     devices(facts, device, &mut space.names);
     let entries = space.arriving();
     let Space { names, cut, .. } = space;
-    Partition { entries, names, parts: Vec::new(), never: Vec::new(), cut }
+    Partition { entries, names, parts: Vec::new(), never: Vec::new(), cut, unfollowed: None }
 }
 
 /// Every device that rules and filters name: all must be known before the first set is made, for `eth+` means every `eth1`.
@@ -339,6 +348,9 @@ impl Partition {
         if self.cut {
             out += "\nthere are more parts than are shown here\n";
         }
+        if let Some(said) = &self.unfollowed {
+            out += &format!("\n{said}\n");
+        }
         out
     }
     /// Lines for people: parts that no packet reaches are left out, and what holds of forwarded packets and of the machine's own
@@ -411,7 +423,7 @@ impl Partition {
             self.classes().into_iter().map(|(c, p)| (c, p.iter().map(one).collect())).collect();
         json!({
             "parts": self.parts.iter().map(part).collect::<Vec<_>>(), "classes": classes,
-            "never": self.never, "conditions": self.names.others, "complete": !self.cut,
+            "never": self.never, "conditions": self.names.others, "complete": !self.cut, "not_followed": self.unfollowed,
         })
     }
 }

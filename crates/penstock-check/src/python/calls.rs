@@ -198,6 +198,28 @@ pub fn library(
         "list" | "tuple" | "sorted" | "set" => {
             first.and_then(Value::each).map_or(Value::list(Vec::new()), Value::list)
         }
+        // `map(str, words)`.
+        "map" => match (first, args.get(1).and_then(Value::each)) {
+            (Some(Value::Lib(of)), Some(all)) if !of.contains('.') && args.len() == 2 => {
+                let one = |v: Value| library(py, of, std::slice::from_ref(&v), &[], line);
+                Value::list(all.into_iter().map(one).collect::<Result<_, _>>()?)
+            }
+            _ => Value::Unknown,
+        },
+        // `dict(a=1)`, `dict(other, a=1)`.
+        "dict" => {
+            let mut all = match first {
+                Some(Value::Dict(d)) => d.borrow().clone(),
+                None => Vec::new(),
+                Some(_) => return Ok(Value::Unknown),
+            };
+            for (name, value) in by_name {
+                super::operate::put(&mut all, Value::str(name.as_str()), value.clone());
+            }
+            let dict = Value::Dict(Rc::new(RefCell::new(all)));
+            Python::keeps(&dict)?;
+            dict
+        }
         "min" | "max" => {
             let all =
                 if args.len() == 1 { first.and_then(Value::each).unwrap_or_default() } else { args.to_vec() };

@@ -199,7 +199,7 @@ impl<'a> Python<'a> {
         Ok(())
     }
     /// A value is kept in another.
-    fn keeps(value: &Value) -> Result<(), Stop> {
+    pub(super) fn keeps(value: &Value) -> Result<(), Stop> {
         let limit = format!("values within each other: {}", super::value::DEPTH);
         if value.is_deep() { Err(Stop::Limit(limit)) } else { Ok(()) }
     }
@@ -306,11 +306,11 @@ impl<'a> Python<'a> {
                 }
             }
             Stmt::Def(def) => self.set(&def.name, Value::Def(Rc::clone(def))),
-            Stmt::Class(name, body) => {
+            Stmt::Class(name, body, fields) => {
                 self.locals.push(Names::new());
                 let flow = self.block(body);
                 let attrs = self.locals.pop().unwrap_or_default();
-                self.set(name, Value::Class(Rc::new(Class { attrs })));
+                self.set(name, Value::Class(Rc::new(Class { attrs, fields: fields.clone() })));
                 if let Flow::Exit | Flow::Limit(_) = flow {
                     return Ok(flow);
                 }
@@ -609,7 +609,8 @@ impl<'a> Python<'a> {
                 if let Some(Value::Def(init)) = class.attrs.get("__init__") {
                     self.enter(init, Some(Value::Object(Rc::clone(&object))), plain, named)?;
                 } else {
-                    // A dataclass: what is given by name.
+                    // A dataclass: what is given in the order of its fields, and by name.
+                    object.borrow_mut().attrs.extend(class.fields.iter().cloned().zip(plain));
                     object.borrow_mut().attrs.extend(named);
                 }
                 Ok(Value::Object(object))

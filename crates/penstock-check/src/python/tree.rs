@@ -54,7 +54,8 @@ pub enum Stmt {
     For(Expr, Expr, Vec<Stmt>),
     While(Expr, Vec<Stmt>),
     Def(Rc<Def>),
-    Class(String, Vec<Stmt>),
+    /// Name, body, and the names of its fields in order (`name: type`).
+    Class(String, Vec<Stmt>, Vec<String>),
     Try(Vec<Stmt>, Vec<Stmt>, Vec<Stmt>),
     With(Vec<(Expr, Option<Expr>)>, Vec<Stmt>),
     Return(Option<Expr>),
@@ -245,8 +246,10 @@ impl Parser<'_> {
                     self.at += 1;
                 }
                 self.at -= 1;
+                let begins = self.at;
                 let body = self.block()?;
-                out.push(Stmt::Class(name, body));
+                let fields = fields(&self.tokens[begins..self.at.min(self.tokens.len())]);
+                out.push(Stmt::Class(name, body, fields));
             }
             "try" => {
                 self.at += 1;
@@ -443,4 +446,22 @@ impl Parser<'_> {
         let value = all.pop().ok_or(Lost)?;
         Ok(if all.is_empty() { Stmt::Expr(value) } else { Stmt::Assign(all, value) })
     }
+}
+/// The names that a class's body gives types, in order and without those within its functions: the fields of a dataclass.
+fn fields(body: &[Placed]) -> Vec<String> {
+    let (mut out, mut depth) = (Vec::new(), 0);
+    for (at, (token, _)) in body.iter().enumerate() {
+        match token {
+            Token::Indent => depth += 1,
+            Token::Dedent => depth -= 1,
+            _ => {}
+        }
+        let begins = matches!(token, Token::Newline | Token::Indent | Token::Dedent);
+        if let (true, 1, [(Token::Name(name), _), (Token::Op(":"), _), ..]) = (begins, depth, &body[at + 1..])
+            && !matches!(name.as_str(), "else" | "try" | "finally" | "except")
+        {
+            out.push(name.clone());
+        }
+    }
+    out
 }

@@ -23,6 +23,7 @@ pub struct Object {
 #[derive(Debug, Default)]
 pub struct Class {
     pub attrs: BTreeMap<String, Value>,
+    pub fields: Vec<String>,
 }
 
 /// A value.

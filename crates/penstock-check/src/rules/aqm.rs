@@ -1,7 +1,7 @@
 //! PS15x: RED by Floyd's rules, CoDel's target, CAKE's place.
 
 use crate::facts::{Facts, Qdisc, lasts, rate};
-use crate::finding::{Found, Rule, Say};
+use crate::finding::{Found, Level, Rule, Say};
 use penstock_lang::tc::num;
 use penstock_model::Handle;
 use penstock_sched::traits::Classes;
@@ -66,7 +66,8 @@ pub const RULES: &[Rule] = &[
         "CAKE below another shaper",
         "CAKE shapes, sorts by host and flow, and manages the queue as one; as a leaf it sees one class's packets only, cannot share between classes, and two shapers in \
          a row work against each other. Use CAKE as root with \
-         `bandwidth` and its tins, or fq_codel in the leaves.",
+         `bandwidth` and its tins, or fq_codel in the leaves. Without `bandwidth`, in a class of HTB or HFSC, it is a queue alone, as one that is a subscriber's \
+         own may be: that is a note.",
         cake_leaf,
     ),
     Rule::warning(
@@ -300,7 +301,11 @@ fn cake_leaf(facts: &Facts, found: &mut Found) {
                 "cake is a leaf of {} {}; it sees the packets of {} only.",
                 above.kind, above.handle, qdisc.parent
             );
-            found.at(at, "cake", Say::new(format!("cake below {}", above.kind), reason, fix));
+            // In a class of HTB or HFSC that is one subscriber's, CAKE without a rate of its own is their queue alone (LibreQoS has it so).
+            let queue = traits.is_classful() && traits.is_shaper() && qdisc.most().is_none();
+            let level = if queue { Level::Note } else { Level::Warning };
+            let say = Say::new(format!("cake below {}", above.kind), reason, fix);
+            found.at(at, "cake", say.level(level));
         }
     }
 }

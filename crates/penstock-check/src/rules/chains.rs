@@ -168,11 +168,11 @@ fn unjumped(facts: &Facts, found: &mut Found) {
 
 fn classify(facts: &Facts, found: &mut Found) {
     let by_rule = |r: &Ruled| match r.rule.target {
-        Target::Edit(Edit::Classify(id)) => Some((id, r.step)),
+        Target::Edit(Edit::Classify(id)) => Some((id, r.step, 0)),
         _ => None,
     };
     let n = &facts.netfilter;
-    for (id, at) in n.rules.iter().filter_map(by_rule).chain(n.priorities.iter().copied()) {
+    for (id, at, text) in n.rules.iter().filter_map(by_rule).chain(n.priorities.iter().copied()) {
         let there = facts.devices.iter().any(|d| d.class(id).is_some() || d.qdisc(id).is_some());
         let owners: Vec<&Device> = facts
             .devices
@@ -211,8 +211,9 @@ fn classify(facts: &Facts, found: &mut Found) {
                 Some(last) if step.has(&word) => step.with_word(&word, last),
                 _ => String::new(),
             };
-            found.at(
+            found.at_text(
                 at,
+                text,
                 &word,
                 Say::new(
                     format!("{who} names {id}, which does not exist"),

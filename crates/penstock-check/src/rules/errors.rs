@@ -184,7 +184,7 @@ fn follows(never: &BTreeSet<(usize, String, String)>, at: usize, step: &Step) ->
 fn kernel_refuses(facts: &Facts, found: &mut Found) {
     let never = never_made(facts);
     let makes = |s: &Step| matches!(s.tc(), Some(Command::Qdisc { req, .. }) if req.verb != Verb::Del);
-    let borrows = facts.installed() && !facts.steps.iter().any(makes);
+    let borrows = !facts.steps.iter().any(makes);
     // A deletion may find nothing. One that names no place finds nothing ever (tc_get_qdisc looks for the handle 0).
     for (at, step) in facts.steps.iter().enumerate().filter(|s| !s.1.ok() && s.1.guessed.is_none()) {
         let Some(Command::Qdisc { req, dev: Some(dev) }) = step.tc() else { continue };
@@ -419,7 +419,11 @@ fn ip_refuses(facts: &Facts, found: &mut Found) {
             && stderr.contains("Cannot find device")
             && !facts.source.is_hushed(step.line)
             && !super::words::never_added(facts, at);
-        if missing || by_ip(step) || is_unfinished(step) && is_literal(facts, step) {
+        if missing
+            || !takes_away && by_nexthops(facts, step)
+            || by_ip(step)
+            || is_unfinished(step) && is_literal(facts, step)
+        {
             refused(facts, found, at, step);
         }
     }
@@ -443,6 +447,26 @@ fn ip_refuses(facts: &Facts, found: &mut Found) {
             refused(facts, found, at, step);
         }
     }
+}
+
+/// Whether the kernel refuses members of a group of nexthops, or a route's nexthop, in a script that makes nexthops itself.
+fn by_nexthops(facts: &Facts, step: &Step) -> bool {
+    let of_group = [
+        "Nexthop id can not be used twice in a group",
+        "Hash-threshold group can not be a nexthop within a group",
+        "Blackhole nexthop can not be used in a group with more than 1 path",
+    ];
+    // A route by one that was refused is refused with it.
+    let refused = facts.steps.iter().any(|s| !s.ok() && s.words.get(1).is_some_and(|w| w == "nexthop"));
+    let of_route = if refused { "Invalid nexthop id" } else { "Nexthop id does not exist" };
+    let not_there = ["Invalid nexthop id", of_route];
+    let says = |all: &[&str]| all.iter().any(|w| step.output.stderr.contains(w));
+    let adds = |s: &Step| {
+        s.ok()
+            && s.program() == "ip"
+            && s.words.get(1).is_some_and(|w| "nexthop".starts_with(w.as_str()) && w.len() > 2)
+    };
+    says(&of_group) || says(&not_there) && !facts.partial && facts.steps.iter().any(adds)
 }
 
 /// Whether ip misses words: a value behind the last one, or an argument that must be there.

@@ -3,7 +3,7 @@
 use super::rates::was_refused;
 use super::sorted::{Kind, kinds_of};
 use crate::facts::{Facts, Step, rate};
-use crate::finding::{Found, Rule, Say};
+use crate::finding::{Found, Level, Rule, Say};
 use penstock_lang::tc::{Command, num};
 use penstock_model::Handle;
 use penstock_model::rtnetlink::Verb;
@@ -23,7 +23,8 @@ pub const RULES: &[Rule] = &[
         "a change takes back what the class had",
         "`tc class change` and `replace` set everything anew. What the command does not name gets tc's default and not the value from before: `ceil` becomes the \
          rate, `prio` 0, the quantum \
-         rate / r2q. So a class that could borrow cannot any more. tc-htb(8) gives the defaults.",
+         rate / r2q. So a class that could borrow cannot any more. tc-htb(8) gives the defaults. `tc qdisc change … netem` too: delay, loss and rate that it does not name \
+         are gone (`netem_change`).",
         changed_by_halves,
     ),
     Rule::warning(
@@ -72,7 +73,9 @@ fn same_class(facts: &Facts, found: &mut Found) {
             continue;
         }
         // What goes on for ever, or waits between its turns, changes rates on purpose.
-        if facts.source.commands(&["sleep", "read", "wait"]) {
+        // `while read` reads a list.
+        let asks = |l: &String| l.trim_start().starts_with("read ");
+        if facts.source.commands(&["sleep", "wait"]) || facts.source.lines.iter().any(asks) {
             return;
         }
         let reason = format!("`{}` was made by the turn before; this one changes it.", before.text());
@@ -84,7 +87,39 @@ fn same_class(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// What netem had and a `change` does not name, once in a script: who changes it again and again tries one thing after the other.
+fn netem_by_halves(facts: &Facts, found: &mut Found) {
+    let mut made: BTreeMap<(&str, Handle), &Step> = BTreeMap::new();
+    let mut changes = Vec::new();
+    for (at, step, command) in facts.tc_done() {
+        let Command::Qdisc { dev: Some(dev), req } = command else { continue };
+        if req.kind.as_deref() != Some("netem") {
+            continue;
+        }
+        let before = made.insert((dev.as_str(), req.parent), step);
+        if let (Verb::Change, Some(before)) = (req.verb, before.filter(|b| b.line != step.line)) {
+            changes.push((at, step, before));
+        }
+    }
+    let [(at, step, before)] = changes.as_slice() else { return };
+    let had = ["delay", "loss", "rate", "duplicate", "corrupt", "reorder"];
+    let lost: Vec<&str> = had.into_iter().filter(|n| before.has(n) && !step.has(n)).collect();
+    let adds = had.iter().any(|n| step.has(n) && !before.has(n));
+    let Some(first) = lost.first().filter(|_| adds) else { return };
+    let reason = format!(
+        "It had {} before, and `change` sets all of netem anew: {first} is gone now.",
+        lost.join(", ")
+    );
+    let words = before.words.iter().skip_while(|w| *w != first);
+    let value: Vec<&str> =
+        words.skip(1).take_while(|w| !had.contains(&w.as_str())).map(String::as_str).collect();
+    let fix = format!("{} {first} {}", step.text(), value.join(" "));
+    let say = Say::new(format!("this change takes away netem's {}", lost.join(" and ")), reason, fix);
+    found.at(*at, "change", say.level(Level::Note));
+}
+
 fn changed_by_halves(facts: &Facts, found: &mut Found) {
+    netem_by_halves(facts, found);
     let mut made: BTreeMap<(&str, Handle), &Step> = BTreeMap::new();
     for (at, step, dev, id, verb) in class_commands(facts) {
         let before = match verb {

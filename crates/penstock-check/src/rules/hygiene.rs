@@ -1,6 +1,6 @@
 //! PS25x: scripts that work once, or hide that they do not.
 
-use crate::facts::Facts;
+use crate::facts::{Facts, Step};
 use crate::finding::{Edit, Found, Rule, Say};
 use penstock_lang::tc::Command;
 use penstock_model::Handle;
@@ -28,7 +28,8 @@ pub const RULES: &[Rule] = &[
         "PS252",
         "the script ends at its first deletion",
         "Under `set -e` a command that fails ends the script. On a machine without a qdisc the first `tc qdisc del` fails, and nothing after it happens. Write `|| \
-         true` behind it.",
+         true` behind it. The same holds of `tc qdisc del … && tc qdisc add …`, whose second half is left out where the first fails, and of the lines of a file for \
+         `tc -batch`, which ends at the first that fails: give it `-force`, or put the deletion before it.",
         ends_early,
     ),
     Rule::warning(
@@ -73,7 +74,7 @@ const WAITS: [&str; 12] = [
 
 /// Where a device's root or ingress is first touched: step, verb, parent.
 fn tops(facts: &Facts) -> Vec<(usize, &str, Verb, Handle)> {
-    let top = |(at, step): (usize, &'_ crate::facts::Step)| match step.tc() {
+    let top = |(at, step): (usize, &'_ Step)| match step.tc() {
         Some(Command::Qdisc { dev: Some(_), req }) => {
             let ingress = req.kind.as_deref().is_some_and(sch::ingress::is) || req.parent == Handle::INGRESS;
             let parent = if ingress { Handle::INGRESS } else { req.parent };
@@ -175,7 +176,7 @@ fn pushed_out(facts: &Facts, found: &mut Found) {
         if verb != Verb::Add && !replaces_tree(facts, dev, before, at) {
             continue;
         }
-        let kind = |step: &crate::facts::Step| match step.tc() {
+        let kind = |step: &Step| match step.tc() {
             Some(Command::Qdisc { req, .. }) => req.kind.clone().unwrap_or_default(),
             _ => String::new(),
         };
@@ -192,7 +193,7 @@ fn pushed_out(facts: &Facts, found: &mut Found) {
 
 /// Whether a `replace` of another kind takes away a tree that commands built after the first root, and nothing happens in between.
 fn replaces_tree(facts: &Facts, dev: &str, before: usize, at: usize) -> bool {
-    let kind = |step: &crate::facts::Step| match step.tc() {
+    let kind = |step: &Step| match step.tc() {
         Some(Command::Qdisc { req, .. }) => req.kind.clone().unwrap_or_default(),
         _ => String::new(),
     };
@@ -220,7 +221,7 @@ fn deletes_all(facts: &Facts, found: &mut Found) {
             continue;
         };
         // One filter of the priority before, and it is gone: that is what was meant.
-        let of = |s: &crate::facts::Step| match s.tc() {
+        let of = |s: &Step| match s.tc() {
             Some(Command::Filter { dev: d, req: r }) => {
                 s.ok()
                     && d == dev
@@ -243,7 +244,7 @@ fn deletes_all(facts: &Facts, found: &mut Found) {
 }
 
 /// Two qdiscs one below the other, where one of them holds another without classes to be made first.
-fn both(step: &crate::facts::Step, first: &crate::facts::Step, (kind, first_kind): (&str, &str)) -> String {
+fn both(step: &Step, first: &Step, (kind, first_kind): (&str, &str)) -> String {
     let holds = |kind: &str| sch::traits(kind).holds_another();
     let (above, below) = match (holds(first_kind), holds(kind)) {
         (true, _) => (first, step),
@@ -298,7 +299,76 @@ fn hidden(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// Whether a step takes a qdisc, a class or a filter away.
+fn takes_away(step: &Step) -> bool {
+    match step.tc() {
+        Some(Command::Qdisc { req, .. }) => req.verb == Verb::Del,
+        Some(Command::Class { req, .. }) => req.verb == Verb::Del,
+        Some(Command::Filter { req, .. }) => req.verb == Verb::Del,
+        _ => false,
+    }
+}
+
+/// A batch that ends at a deletion which finds nothing, with lines behind it that set something up.
+fn batch_ends(facts: &Facts, found: &mut Found) {
+    for (at, step) in facts.steps.iter().enumerate() {
+        if step.batch != Some(false) || step.ok() || !takes_away(step) || step.guessed.is_some() {
+            continue;
+        }
+        let rest = facts.steps[at + 1..].iter().take_while(|s| s.batch == Some(false));
+        let Some(left) = rest.into_iter().find(|s| !takes_away(s)) else { continue };
+        let reason = format!(
+            "Where there is nothing to delete, {} fails; without `-force` tc ends here, and `{}` is never carried out.",
+            step.text(),
+            left.words[1..].join(" ")
+        );
+        found.at(
+            at,
+            "del",
+            Say::new("the batch ends here on a fresh machine", reason, "tc -force -batch FILE"),
+        );
+        return;
+    }
+}
+
+/// `tc qdisc del … && tc qdisc add …`: the second is carried out only where the first found something.
+fn chained(facts: &Facts, found: &mut Found) {
+    for (at, step) in facts.steps.iter().enumerate() {
+        let own = step.file == facts.name && step.line > 0 && step.program() == "tc" && step.batch.is_none();
+        if !own || step.ok() || !takes_away(step) || step.guessed.is_some() {
+            continue;
+        }
+        let mut logical = facts.source.logical(step.line);
+        let mut end = facts.source.end_of(step.line);
+        while logical.trim_end().ends_with("&&") && end < facts.source.lines.len() as u32 {
+            logical = format!("{} {}", logical.trim_end(), facts.source.logical(end + 1).trim());
+            end = facts.source.end_of(end + 1);
+        }
+        // Of several deletions on the line the first that is followed by `&&`.
+        let Some((before, behind)) = logical.split_once("&&") else { continue };
+        let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
+        let behind = words(behind);
+        let sets = behind
+            .windows(3)
+            .any(|w| w[0].ends_with("tc") && matches!(w[2].as_str(), "add" | "replace" | "change"));
+        let first = words(before);
+        let deletes = first.iter().any(|w| matches!(w.as_str(), "del" | "delete"));
+        if !deletes || !sets || logical.contains("||") || before.contains([';', '|']) {
+            continue;
+        }
+        let reason = format!(
+            "{} ends with status {} where there is nothing to delete, and `&&` leaves out all that follows.",
+            step.text(),
+            step.output.status
+        );
+        let fix = format!("{}; {}", before.trim(), behind.join(" "));
+        found.at(at, "del", Say::new("nothing is set up here on a fresh machine", reason, fix));
+    }
+}
+
 fn ends_early(facts: &Facts, found: &mut Found) {
+    batch_ends(facts, found);
+    chained(facts, found);
     if !facts.source.errexit {
         return;
     }

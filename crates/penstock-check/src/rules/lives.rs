@@ -2,7 +2,7 @@
 
 use crate::facts::{Facts, Step};
 use crate::finding::{Found, Rule, Say};
-use crate::marks::Ruled;
+use crate::marks::{NftMark, Ruled};
 use penstock_lang::iptables::extension::state;
 use penstock_lang::iptables::{Connmark, Edit, Match, Table, Target};
 use penstock_model::Handle;
@@ -197,7 +197,27 @@ fn before(first: &str, then: &str) -> bool {
     }
 }
 
+/// nft's `ct mark set meta mark` before the first mark is set, all of it in one chain.
+fn saved_early_by_nft(facts: &Facts, found: &mut Found) {
+    let n = &facts.netfilter;
+    let by_rules = n.rules.iter().any(|r| matches!(r.rule.target, Target::Edit(Edit::Mark { .. })));
+    let edits = facts.tc_done().any(|(_, s, _)| s.has("skbedit"));
+    if n.unknown || by_rules || edits {
+        return;
+    }
+    let saves_later = |m: &NftMark| n.saves.iter().any(|s| s.0 != m.chain || (s.1, s.2) >= (m.step, m.line));
+    if n.hooked.is_empty() || n.hooked.iter().any(saves_later) {
+        return;
+    }
+    if let (Some((chain, step, line)), Some(mark)) = (n.saves.first(), n.hooked.first()) {
+        let reason = format!("The first mark, {}, is set further down in chain {chain}.", mark.mark);
+        let say = Say::new("the marks are saved here before any is set", reason, "");
+        found.at_text(*step, *line, "ct", say);
+    }
+}
+
 fn saved_early(facts: &Facts, found: &mut Found) {
+    saved_early_by_nft(facts, found);
     let n = &facts.netfilter;
     if n.texts || n.unknown {
         return;
@@ -258,6 +278,19 @@ pub fn forwards(facts: &Facts) -> bool {
 fn lan_in_output(facts: &Facts, found: &mut Found) {
     if !forwards(facts) {
         return;
+    }
+    for mark in facts.netfilter.hooked.iter().filter(|m| m.hook.as_deref() == Some("output")) {
+        let Some((addr, bits)) = mark.source.filter(|s| s.0.is_private()) else { continue };
+        let own = super::direction::own_addresses(facts);
+        if bits == 32 && own.iter().any(|a| u128::from(a.1) == u128::from(addr.to_bits())) {
+            continue;
+        }
+        let reason = format!(
+            "{addr}/{bits} is behind this machine, which forwards its packets; the hook output has only the machine's own."
+        );
+        let fix = "type filter hook forward priority mangle";
+        let say = Say::new("packets of this source do not pass the hook output", reason, fix);
+        found.at_text(mark.step, mark.line, "saddr", say);
     }
     for ruled in &facts.netfilter.rules {
         let sorts = matches!(

@@ -3,7 +3,7 @@
 use crate::facts::{Device, Facts, What};
 use crate::filters::{Field, Filter};
 use crate::finding::{Found, Rule, Say};
-use crate::marks::{Ruled, number};
+use crate::marks::{NftMark, Ruled, number};
 use penstock_lang::iptables::{Connmark, Edit, Match, Table, Target};
 use penstock_model::Handle;
 use std::collections::{BTreeMap, BTreeSet};
@@ -454,10 +454,10 @@ fn wrong_side(facts: &Facts, found: &mut Found) {
 /// The same of nft's chains.
 fn in_input_of_nft(facts: &Facts, found: &mut Found) {
     let netfilter = &facts.netfilter;
-    for (mark, hook, at) in &netfilter.hooked {
-        let setters = netfilter.hooked.iter().filter(|h| h.0 == *mark);
+    for NftMark { mark, hook, step: at, line, .. } in &netfilter.hooked {
+        let setters = netfilter.hooked.iter().filter(|h| h.mark == *mark);
         let input = |h: &Option<String>| h.as_deref() == Some("input");
-        let alone = input(hook) && setters.clone().all(|h| input(&h.1));
+        let alone = input(hook) && setters.clone().all(|h| input(&h.hook));
         // Those of iptables that set it elsewhere.
         let by_rules = netfilter.rules.iter().any(
             |r| matches!(r.rule.target, Target::Edit(Edit::Mark { value, mask }) if value == mark & mask && value != 0),
@@ -465,8 +465,9 @@ fn in_input_of_nft(facts: &Facts, found: &mut Found) {
         let filter = fw(facts).find(|(_, f)| wanted(f).0 == *mark && *mark != 0);
         if let (Some((device, _)), true, false) = (filter, alone, by_rules) {
             let reason = format!("The filter for mark {mark} stands on the way out of {}.", device.name);
-            found.at(
+            found.at_text(
                 *at,
+                *line,
                 "mark",
                 Say::new(format!("mark {mark} is set in the hook input, where packets stay"), reason, ""),
             );

@@ -24,6 +24,7 @@ mod nat;
 mod netem;
 mod never;
 mod openwrt;
+mod places;
 mod policers;
 mod queues;
 mod rates;
@@ -47,7 +48,7 @@ pub(crate) use errors::gives_up;
 pub(crate) use settings::{meant as setting_meant, missed as setting_missed};
 
 /// The tables, in the order of their codes.
-const TABLES: [&[Rule]; 38] = [
+const TABLES: [&[Rule]; 39] = [
     errors::RULES,
     removed::RULES,
     cause::RULES,
@@ -86,6 +87,7 @@ const TABLES: [&[Rule]; 38] = [
     connections::RULES,
     deeds::LATER,
     openwrt::RULES,
+    places::RULES,
 ];
 
 /// Every rule.

@@ -111,7 +111,38 @@ fn source(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// Addresses that DNAT puts in, each with the device that packets come in by.
+fn put_in(facts: &Facts) -> Vec<(Ipv4Addr, &Iface)> {
+    fn of<'a>(facts: &Facts, r: &'a crate::marks::Ruled) -> Option<(Ipv4Addr, &'a Iface)> {
+        let to = facts.steps.get(r.step)?.value(&["--to-destination", "--to"])?;
+        let addr = to.split([':', '-']).next()?.parse().ok()?;
+        let input = r.rule.input.as_ref().filter(|i| !i.invert && !i.wildcard)?;
+        (r.family == Family::Ip && r.chain == "PREROUTING").then_some((addr, input))
+    }
+    facts.netfilter.rules.iter().filter_map(|r| of(facts, r)).collect()
+}
+
+/// Filters at ingress for the address that DNAT puts in later.
+fn forwarded(facts: &Facts, found: &mut Found) {
+    let all = put_in(facts);
+    for (device, filter) in each(facts) {
+        let ingress = filter.parent.major() == 0xffff && filter.parent.minor() != 0xfff3;
+        let fed = || feeder(facts, &device.name);
+        let from = if ingress { Some(device.name.as_str()) } else { fed() };
+        let Some(from) = from else { continue };
+        let Some(addr) = private(filter, 16) else { continue };
+        if all.iter().any(|(a, i)| *a == addr && i.name == from) {
+            let word = facts.steps[filter.step].value(&["dst", "dst_ip"]).unwrap_or_default();
+            let reason = format!(
+                "Packets still carry the outside address here; DNAT puts {addr} in later, in PREROUTING."
+            );
+            found.at(filter.step, word, Say::new("no packet has this destination yet", reason, ""));
+        }
+    }
+}
+
 fn destination(facts: &Facts, found: &mut Found) {
+    forwarded(facts, found);
     let nat = translated4(facts);
     if nat.is_empty() {
         return;

@@ -36,7 +36,43 @@ pub const RULES: &[Rule] = &[
          has protocol, addresses and ports, there is the middle of the source address. `match ip6 dst`, `match ip6 protocol` and `match ip6 dport` know the places.",
         offsets,
     ),
+    Rule::warning(
+        "PS274",
+        "neighbour discovery is dropped with ICMPv6",
+        "IPv6 finds its neighbours by ICMPv6 (RFC 4861), as IPv4 does by ARP, which is no IP. Where all of it is dropped no address is resolved any more, and IPv6 stops as \
+         soon as what is known has aged; RFC 4890 says what must pass. Drop types (flower: `type 128` is echo request), or let 133 to 137 pass before.",
+        discovery,
+    ),
 ];
+
+/// Whether a filter asks for ICMPv6, and whether for all of it.
+fn of_icmp(filter: &Filter) -> Option<bool> {
+    let flower = filter.tests.get(&Field::Named("ip_proto")).map(|b| b.value);
+    let u32 =
+        filter.tests.get(&Field::Net(4)).filter(|b| b.mask & 0xff00 == 0xff00).map(|b| b.value >> 8 & 0xff);
+    let own = flower.or(u32) == Some(58) && filter.protocol == IP6;
+    own.then(|| filter.exact && filter.tests.values().filter(|t| t.mask != 0).count() == 1)
+}
+
+fn discovery(facts: &Facts, found: &mut Found) {
+    for device in &facts.devices {
+        for filter in device.filters.iter().filter(|f| of_icmp(f) == Some(true) && f.reached) {
+            let mut actions = filter.actions().map(|a| (a.0, a.1.i64("action")));
+            let drops = actions.next() == Some(("gact", Some(2)));
+            let same = |f: &&Filter| f.parent == filter.parent;
+            // What is let by before, and what is to have no IPv6 at all.
+            let passed = |f: &Filter| of_icmp(f).is_some() && f.prio <= filter.prio && f.step != filter.step;
+            let without = |f: &Filter| matches!(f.protocol, IP6 | ALL) && f.takes_all();
+            if drops && !device.filters.iter().filter(same).any(|f| passed(f) || without(f)) {
+                let reason =
+                    "Addresses of IPv6 are resolved by ICMPv6 of types 135 and 136, which are dropped too.";
+                let say =
+                    Say::new(format!("IPv6 stops on {}: all of ICMPv6 is dropped", device.name), reason, "");
+                found.at(filter.step, "drop", say);
+            }
+        }
+    }
+}
 
 fn by_mark(filter: &Filter) -> Option<u32> {
     (filter.kind == "fw" && filter.handle != 0).then_some(filter.handle)

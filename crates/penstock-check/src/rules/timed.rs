@@ -44,14 +44,14 @@ pub const RULES: &[Rule] = &[
 ];
 
 /// An entry of a schedule: its gates and how long, in nanoseconds.
-struct Entry<'a> {
-    mask: u32,
-    word: &'a str,
-    ns: u64,
+pub(super) struct Entry<'a> {
+    pub(super) mask: u32,
+    pub(super) word: &'a str,
+    pub(super) ns: u64,
 }
 
 /// The entries that set gates, as the kernel reads them: masks in hexadecimal.
-fn entries(step: &Step) -> Vec<Entry<'_>> {
+pub(super) fn entries(step: &Step) -> Vec<Entry<'_>> {
     let at = step.words.iter().enumerate().filter(|w| w.1 == "sched-entry").map(|w| w.0);
     let one = |at: usize| {
         let word = step.words.get(at + 2)?.as_str();
@@ -62,7 +62,7 @@ fn entries(step: &Step) -> Vec<Entry<'_>> {
 }
 
 /// The traffic classes that some priority is mapped to.
-fn classes(step: &Step) -> Vec<u32> {
+pub(super) fn classes(step: &Step) -> Vec<u32> {
     let map = step.words.iter().skip_while(|w| *w != "map").skip(1);
     let mut all: Vec<u32> = map.map_while(|w| w.parse().ok()).take(16).filter(|c| *c < 16).collect();
     all.sort_unstable();

@@ -38,8 +38,11 @@ fn rate_words(facts: &Facts) -> impl Iterator<Item = (usize, &str, &str)> {
         let pairs = step.words.windows(2).filter(|w| RATES.contains(&w[0].as_str()));
         pairs.map(|w| (at, w[0].clone(), w[1].clone())).collect::<Vec<_>>()
     };
-    let tc = facts.steps.iter().enumerate().filter(|s| {
-        s.1.ok()
+    // What changes another script's tree is refused here and has its rates all the same.
+    let makes = |s: &crate::facts::Step| matches!(s.tc(), Some(Command::Qdisc { .. }));
+    let borrows = !facts.steps.iter().any(makes);
+    let tc = facts.steps.iter().enumerate().filter(move |s| {
+        (s.1.ok() || borrows)
             && matches!(
                 s.1.tc(),
                 Some(Command::Qdisc { .. } | Command::Class { .. } | Command::Filter { .. })

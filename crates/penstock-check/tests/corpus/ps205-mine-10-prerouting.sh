@@ -19,4 +19,5 @@ tc class replace dev $DEV parent 1:1 classid 1:20 htb rate 25mbit ceil 50mbit pr
 tc class replace dev $DEV parent 1:1 classid 1:30 htb rate 20mbit ceil 50mbit prio 2
 tc filter replace dev $DEV parent 1: protocol all prio 1 handle 0x10 fw classid 1:10
 tc filter replace dev $DEV parent 1: protocol all prio 1 handle 0x20 fw classid 1:20
-# expect: PS205 4
+# expect: PS205 10
+# expect: PS205 11

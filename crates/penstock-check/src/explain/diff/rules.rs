@@ -20,8 +20,19 @@ pub fn rules(a: &Facts, b: &Facts) -> Vec<String> {
     if !same && !x.iter().chain(&y).all(|r| r.1) {
         differ(&x, &y, &mut said);
     }
+    // What nft's commands leave is compared where all of it is simulated; else their words are.
+    let simulated = |f: &Facts| {
+        f.steps
+            .iter()
+            .filter(|s| s.program() == "nft")
+            .all(|s| s.unsimulated.is_none() && s.guessed.is_none())
+    };
+    let by_rules = simulated(a) && simulated(b);
+    if by_rules && a.nft != b.nft {
+        of_nft(&lines(&a.nft), &lines(&b.nft), &mut said);
+    }
     let texts = |facts: &Facts| -> Vec<(String, bool, String)> {
-        let all = facts.steps.iter().filter(|s| s.ok());
+        let all = facts.steps.iter().filter(|s| s.ok() && !(by_rules && s.program() == "nft"));
         all.filter_map(|s| Some((other(s)?, false, s.text()))).collect()
     };
     let (x, y) = (texts(a), texts(b));
@@ -29,6 +40,51 @@ pub fn rules(a: &Facts, b: &Facts) -> Vec<String> {
         differ(&x, &y, &mut said);
     }
     said
+}
+
+/// The lines of a list of rules, each with the table and the chain it stands in.
+fn lines(list: &str) -> Vec<(String, String)> {
+    let mut at: Vec<&str> = Vec::new();
+    let mut out = Vec::new();
+    for line in list.lines().map(str::trim).filter(|l| !l.is_empty()) {
+        match line.strip_suffix('{') {
+            _ if line == "}" => drop(at.pop()),
+            Some(opens) => {
+                at.push(opens.trim());
+                out.push((at.join(" "), String::new()));
+            }
+            None => out.push((at.join(" "), line.to_owned())),
+        }
+    }
+    out
+}
+
+/// What differs between two lists of nft's rules: one line for another in the same chain, lines that one has alone, their order.
+fn of_nft(a: &[(String, String)], b: &[(String, String)], said: &mut Vec<String>) {
+    let only = |a: &[(String, String)], b: &[(String, String)]| -> Vec<(String, String)> {
+        let mut rest: Vec<&(String, String)> = b.iter().collect();
+        let lone = a.iter().filter(|line| match rest.iter().position(|r| r == line) {
+            Some(at) => {
+                rest.remove(at);
+                false
+            }
+            None => true,
+        });
+        lone.cloned().collect()
+    };
+    let (gone, mut new) = (only(a, b), only(b, a));
+    if gone.is_empty() && new.is_empty() {
+        said.push("nft: the same rules in another order".to_owned());
+    }
+    let show = |text: &str| if text.is_empty() { "there".to_owned() } else { text.to_owned() };
+    for (place, text) in gone {
+        let instead = match new.iter().position(|n| n.0 == place && !n.1.is_empty() && !text.is_empty()) {
+            Some(at) => new.remove(at).1,
+            None => "none".to_owned(),
+        };
+        said.push(format!("nft: {place}: {} -> {instead}", show(&text)));
+    }
+    said.extend(new.into_iter().map(|(place, text)| format!("nft: {place}: none -> {}", show(&text))));
 }
 
 /// What one has and the other has not; their order, where that is all.

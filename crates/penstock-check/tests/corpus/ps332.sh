@@ -1,0 +1,5 @@
+#!/bin/bash
+# expect: PS332 4
+tc qdisc replace dev eth1 parent root handle 100 taprio num_tc 3 map 2 2 1 2 2 2 2 2 2 2 2 2 2 2 2 2 \
+  queues 1@0 1@1 2@2 base-time 1000000000 sched-entry S 01 300000 sched-entry S 00 100000 \
+  sched-entry S 02 300000 sched-entry S 04 400000 clockid CLOCK_TAI

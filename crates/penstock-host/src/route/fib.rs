@@ -669,6 +669,7 @@ mod tests {
             spec: RuleSpec { fwmark: Some((mark, None)), table: Some(table), ..RuleSpec::default() },
             iif: 0,
             oif: 0,
+            suppressed: Vec::new(),
         };
         fib.change_rules(|rules| rules.extend([mark(7, 100), mark(8, 101)]));
         let oif =

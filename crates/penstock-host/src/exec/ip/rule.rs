@@ -162,3 +162,76 @@ fn named(spec: &RuleSpec, rule: &Rule) -> bool {
         && (spec.realms == 0 || spec.realms == r.realms)
         && spec.action.is_none_or(|a| r.action == Some(a) || a == 1 && r.action.is_none())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use penstock_model::{Kernel, Time};
+
+    /// The device that a packet leaves by, of IPv4 and of IPv6.
+    fn ways(host: &mut Host) -> [String; 2] {
+        ["ip route get 192.0.2.9 mark 5", "ip -6 route get 2001:db8:9::9 mark 5"].map(|line| {
+            let said = host.exec(line, Time::ZERO).stdout;
+            let mut words = said.split(' ').skip_while(|w| *w != "dev");
+            words.nth(1).unwrap_or("nowhere").to_owned()
+        })
+    }
+
+    #[test]
+    fn rules_lead_past_others() {
+        let mut host = Host::new("r", Kernel::V6_12, 1);
+        for (name, n) in [("eth0", 1), ("eth1", 2), ("eth2", 3)] {
+            host.add_device(name);
+            for line in [
+                format!("ip link set {name} up"),
+                format!("ip addr add 10.0.{n}.1/24 dev {name}"),
+                format!("ip addr add fd00:{n}::1/64 dev {name} nodad"),
+                format!("ip route add default via 10.0.{n}.2 table {}", 100 + n),
+                format!("ip -6 route add default via fd00:{n}::2 dev {name} table {}", 100 + n),
+            ] {
+                assert_eq!(host.exec(&line, Time::ZERO).stderr, "", "{line}");
+            }
+        }
+        let mut both = |line: &str| {
+            for family in ["", "-6 "] {
+                let line = format!("ip {family}rule {line}");
+                assert_eq!(host.exec(&line, Time::ZERO).stderr, "", "{line}");
+            }
+            ways(&mut host)
+        };
+        let all = |dev: &str| [dev.to_owned(), dev.to_owned()];
+        assert_eq!(both("add pref 20 lookup 101"), all("eth0"));
+        assert_eq!(both("add pref 30 lookup 102"), all("eth0"));
+        assert_eq!(both("add pref 10 nop"), all("eth0"));
+        assert_eq!(both("add pref 11 fwmark 6 goto 30"), all("eth0"), "of another mark");
+        assert_eq!(both("add pref 12 fwmark 5 goto 25"), all("eth0"), "to no rule");
+        assert_eq!(both("add pref 25 lookup 103"), all("eth2"), "now there is one");
+        assert_eq!(both("del pref 25"), all("eth0"));
+        assert_eq!(both("add pref 13 not fwmark 6 goto 30"), all("eth1"));
+        assert_eq!(both("del pref 13"), all("eth0"));
+        both("del pref 20");
+        both("add pref 20 lookup 101 suppress_ifgroup 7");
+        assert_eq!(ways(&mut host), all("eth0"));
+        host.exec("ip link set eth0 group 7", Time::ZERO);
+        assert_eq!(ways(&mut host), all("eth1"), "its device is of the group now");
+    }
+
+    #[test]
+    fn the_metric_of_an_address_decides_between_devices() {
+        let mut host = Host::new("r", Kernel::V6_12, 1);
+        for (name, n, metric) in [("eth0", 1, 300), ("eth1", 2, 100)] {
+            host.add_device(name);
+            for line in [
+                format!("ip link set {name} up"),
+                format!("ip addr add 192.0.2.{n}/24 dev {name} metric {metric}"),
+                format!("ip addr add 2001:db8:9::{n}/64 dev {name} nodad metric {metric}"),
+            ] {
+                assert_eq!(host.exec(&line, Time::ZERO).stderr, "", "{line}");
+            }
+        }
+        assert_eq!(ways(&mut host), ["eth1", "eth1"]);
+        host.exec("ip addr change 192.0.2.1/24 dev eth0 metric 50", Time::ZERO);
+        host.exec("ip addr change 2001:db8:9::1/64 dev eth0 metric 50", Time::ZERO);
+        assert_eq!(ways(&mut host), ["eth0", "eth0"]);
+    }
+}

@@ -279,7 +279,7 @@ pub struct Rule {
 
 /// The rules that match, in the order in which they are asked: `goto` leads to the first of its priority, where there is one, whether or not
 /// that matches what came before (`fib_rules_lookup`).
-pub(crate) fn walk<'a>(rules: &'a [Rule], matches: impl Fn(&Rule) -> bool) -> impl Iterator<Item = &'a Rule> {
+pub(crate) fn walk(rules: &[Rule], matches: impl Fn(&Rule) -> bool) -> impl Iterator<Item = &Rule> {
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {

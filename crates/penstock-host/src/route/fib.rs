@@ -405,7 +405,7 @@ impl Fib {
         }
         let found = back.and_then(|key| self.search_rule(key).ok().flatten());
         let tag = found.map_or(0, |(route, rule)| match route.realms << 16 {
-            0 => rule.spec.realms << 16 | rule.spec.realms >> 16,
+            0 => rule.spec.realms.rotate_left(16),
             own => own | rule.spec.realms >> 16,
         });
         filled(hop.realms, tag)

@@ -37,7 +37,8 @@ pub fn run(args: &Args) -> Result<()> {
         return Ok(());
     };
     let penstock = match &args.penstock {
-        Some(file) => file.clone(),
+        // Links to it lie elsewhere.
+        Some(file) => file.canonicalize().with_context(|| format!("cannot open {}", file.display()))?,
         None => build()?,
     };
     let work = std::env::temp_dir().join(format!("penstock-tdc-{}", std::process::id()));

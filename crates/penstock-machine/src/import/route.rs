@@ -137,8 +137,10 @@ pub(super) fn rules(text: &str) -> Vec<Vec<String>> {
             return None;
         }
         let start = ["ip", "rule", "add", "pref", pref].map(str::to_owned);
-        let proto: Vec<&str> = rest.split_ascii_whitespace().collect();
-        Some(start.into_iter().chain(proto.into_iter().map(str::to_owned)).collect())
+        // `[detached]` and `[unresolved]` are remarks; a rule of VRFs is made by a word of its own.
+        let rest = rest.replace("lookup [l3mdev-table]", "l3mdev");
+        let words = rest.split_ascii_whitespace().filter(|w| !w.starts_with('[')).map(str::to_owned);
+        Some(start.into_iter().chain(words).collect())
     });
     each.collect()
 }

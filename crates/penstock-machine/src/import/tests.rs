@@ -104,6 +104,21 @@ fn addresses_routes_and_rules() {
 }
 
 #[test]
+fn rules_as_they_are_shown_are_rules_again() {
+    let shown = "0:\tfrom all lookup local\n1000:\tfrom all lookup [l3mdev-table]\n\
+         1001:\tfrom all iif gone0 [detached] lookup 5 realms 5/6 proto static\n\
+         1002:\tnot from 10.0.0.1 goto 2000 [unresolved]\n32766:\tfrom all lookup main\n";
+    assert_eq!(
+        super::route::rules(shown).iter().map(|words| words.join(" ")).collect::<Vec<_>>(),
+        [
+            "ip rule add pref 1000 from all l3mdev",
+            "ip rule add pref 1001 from all iif gone0 lookup 5 realms 5/6 proto static",
+            "ip rule add pref 1002 not from 10.0.0.1 goto 2000",
+        ]
+    );
+}
+
+#[test]
 fn what_cannot_be_imported_is_said() {
     let nonsense = Text { name: "notes.txt".to_owned(), text: "hello".to_owned(), dev: None };
     assert_eq!(

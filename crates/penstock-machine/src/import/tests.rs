@@ -109,7 +109,7 @@ fn rules_as_they_are_shown_are_rules_again() {
          1001:\tfrom all iif gone0 [detached] lookup 5 realms 5/6 proto static\n\
          1002:\tnot from 10.0.0.1 goto 2000 [unresolved]\n32766:\tfrom all lookup main\n";
     assert_eq!(
-        super::route::rules(shown).iter().map(|words| words.join(" ")).collect::<Vec<_>>(),
+        route::rules(shown).iter().map(|words| words.join(" ")).collect::<Vec<_>>(),
         [
             "ip rule add pref 1000 from all l3mdev",
             "ip rule add pref 1001 from all iif gone0 lookup 5 realms 5/6 proto static",

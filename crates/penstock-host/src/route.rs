@@ -273,8 +273,14 @@ pub struct Rule {
     pub(crate) iif: u32,
     /// The device of `oif`.
     pub(crate) oif: u32,
-    /// The devices of `suppress_ifgroup`.
+    /// The devices of `suppress_ifgroup`, by index.
     pub(crate) suppressed: Vec<u32>,
+}
+
+/// Where the first rule of this priority stands among all, which stand by their priorities.
+fn first_of(rules: &[Rule], pref: u32) -> Option<usize> {
+    let at = rules.partition_point(|r| r.pref < pref);
+    rules.get(at).is_some_and(|r| r.pref == pref).then_some(at)
 }
 
 /// The rules that match, in the order in which they are asked: `goto` leads to the first of its priority, where there is one, whether or not
@@ -290,7 +296,7 @@ pub(crate) fn walk(rules: &[Rule], matches: impl Fn(&Rule) -> bool) -> impl Iter
             }
             match rule.spec.goto {
                 None => return Some(rule),
-                Some(target) => at = rules.iter().position(|r| r.pref == target).unwrap_or(at),
+                Some(target) => at = first_of(rules, target).unwrap_or(at),
             }
         }
     })
@@ -299,11 +305,12 @@ pub(crate) fn walk(rules: &[Rule], matches: impl Fn(&Rule) -> bool) -> impl Iter
 impl Rule {
     /// Whether it says `goto` a priority that no rule has.
     pub(crate) fn goes_nowhere(&self, all: &[Rule]) -> bool {
-        self.spec.goto.is_some_and(|target| !all.iter().any(|r| r.pref == target))
+        self.spec.goto.is_some_and(|target| first_of(all, target).is_none())
     }
     /// Whether a route that it has found is not good enough for it (`fib4_rule_suppress`, `fib6_rule_suppress`).
     pub(crate) fn suppresses(&self, len: u8, dev: u32) -> bool {
-        self.spec.suppress.is_some_and(|least| u32::from(len) <= least) || self.suppressed.contains(&dev)
+        self.spec.suppress.is_some_and(|least| u32::from(len) <= least)
+            || self.suppressed.binary_search(&dev).is_ok()
     }
     pub(crate) fn kernel(pref: u32, table: u32) -> Rule {
         let spec = RuleSpec { table: Some(table), protocol: Some(KERNEL), ..RuleSpec::default() };

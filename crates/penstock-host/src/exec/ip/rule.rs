@@ -108,10 +108,11 @@ impl Host {
         };
         let bind = |rules: &mut Vec<Rule>| {
             for rule in rules {
-                rule.suppressed = match rule.spec.suppress_group {
-                    None => Vec::new(),
-                    Some(group) => devices.iter().filter(|d| d.group == group).map(|d| d.ifindex).collect(),
-                };
+                let of_group =
+                    |group: u32| devices.iter().filter(move |d| d.group == group).map(|d| d.ifindex);
+                rule.suppressed =
+                    rule.spec.suppress_group.map_or_else(Vec::new, |group| of_group(group).collect());
+                rule.suppressed.sort_unstable();
                 (rule.iif, rule.oif) = (of(&rule.spec.iif), of(&rule.spec.oif));
             }
         };

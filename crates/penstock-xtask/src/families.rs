@@ -40,7 +40,7 @@ const NEAR: f64 = 0.03;
 const LEAST_P: f64 = 0.01;
 /// Figures this near are alike in one run; the simulator's delays are kept in steps of [`STEP`].
 const ALIKE: f64 = 0.01;
-/// A quantile of the simulator's delays is the middle of a step this wide (`measure`'s histogram): what is nearer is no difference.
+/// The simulator keeps its delays in a histogram whose steps are this wide, as a share of the delay. Two delays that are nearer may be the same.
 const STEP: f64 = 0.008;
 
 /// What a run measured, by name.

@@ -422,6 +422,7 @@ fn ip_refuses(facts: &Facts, found: &mut Found) {
         if missing
             || !takes_away && by_nexthops(facts, step)
             || by_ip(step)
+            || of_no_machine(step)
             || is_unfinished(step) && is_literal(facts, step)
         {
             refused(facts, found, at, step);
@@ -484,6 +485,19 @@ fn is_literal(facts: &Facts, step: &Step) -> bool {
 
 /// What the kernel says of a number beyond what it takes (ERANGE).
 const RANGE: &str = "Numerical result out of range";
+
+/// Whether no kernel would take these values, whatever its machine has.
+fn of_no_machine(step: &Step) -> bool {
+    const SAID: [&str; 6] = [
+        "Backward goto not supported",
+        "port range",
+        "ECN bits must be 0",
+        "Error: Invalid tos.",
+        "Cannot assign multicast address",
+        "autojoin needs multicast address",
+    ];
+    step.program() == "ip" && SAID.iter().any(|said| step.output.stderr.contains(said))
+}
 
 /// Whether ip refuses the words for themselves, whatever the machine has and however new its iproute2 is: values that none takes, and words
 /// one slip away from one that all know.

@@ -281,7 +281,15 @@ impl TableState {
             Some(place) => Ok((at, place)),
             None => {
                 let tool = program.family.program();
-                Err(bad_rule(&format!("compare with {tool} -S: every part of the rule counts")))
+                let help = format!("compare with {tool} -S: every part of the rule counts");
+                // The look whether a target is a chain leaves its own words for the error (`iptcc_map_target`, `TC_BUILTIN`).
+                let verdict = matches!(rule.target, Target::None | Target::Verdict(_) | Target::Return);
+                match program.kernel {
+                    Kernel::V6_12 | Kernel::V7_2 if !verdict => {
+                        Err(program.refused("No chain/target/match by that name", &help))
+                    }
+                    _ => Err(bad_rule(&help)),
+                }
             }
         }
     }
@@ -298,7 +306,8 @@ impl TableState {
             if goto {
                 let tool = program.family.program();
                 let help = format!("create the chain first: {tool} -N {name}");
-                return Err(program.parameter(0, format!("goto '{name}' is not a chain\n"), &help));
+                let end = if program.kernel == Kernel::V2_6_35 { "\n" } else { "" };
+                return Err(program.parameter(0, format!("goto '{name}' is not a chain{end}"), &help));
             }
             if self.index(name).is_some() {
                 // A jump to a built-in chain.

@@ -64,8 +64,18 @@ fn only_table(table: Table, wanted: Table, what: &str) -> Result<(), Refusal> {
     }
 }
 
-fn check_match(m: &Match, rule: &Rule, table: Table, hooks: u8, kernel: Kernel) -> Result<(), Refusal> {
+fn check_match(
+    m: &Match,
+    rule: &Rule,
+    table: Table,
+    hooks: u8,
+    (kernel, family): (Kernel, Family),
+) -> Result<(), Refusal> {
     match m {
+        // Of `ADDR_TYPES`, with IPv6: no broadcast, no blackhole, and nothing from PROHIBIT on (`addrtype_mt_checkentry_v1`).
+        Match::Addrtype { src, dst, .. } if family == Family::Ip6 && (src.0 | dst.0) & 0x0f48 != 0 => {
+            refuse(EINVAL, "IPv6 has no broadcast; blackhole, prohibit, throw and nat are not matched there")
+        }
         Match::Tcp(_) => needs(rule, 6, "-m tcp", "tcp"),
         Match::Udp(..) => needs(rule, 17, "-m udp", "udp"),
         Match::Icmp { .. } => match rule.protocol {
@@ -240,7 +250,7 @@ impl TableState {
     pub(super) fn check_rule(&self, rule: &Rule, hooks: u8, program: Program) -> Result<(), Failure> {
         let check = || {
             for m in &rule.matches {
-                check_match(m, rule, self.table, hooks, program.kernel)?;
+                check_match(m, rule, self.table, hooks, (program.kernel, program.family))?;
             }
             check_target(rule, self.table, self.family, hooks, program.kernel)
         };

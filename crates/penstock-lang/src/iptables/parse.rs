@@ -53,6 +53,8 @@ pub(super) fn parse_as(words: &[Word], program: Program, table: Table) -> Result
         invert: false,
         done: None,
         warnings: String::new(),
+        waits: false,
+        interval: false,
     };
     p.run()
 }
@@ -131,6 +133,10 @@ struct Parser<'a> {
     done: Option<Action>,
     /// What is said although nothing is wrong.
     warnings: String,
+    /// `-w` was given.
+    waits: bool,
+    /// `-W` was given.
+    interval: bool,
 }
 
 type Parsed<T = ()> = Result<T, Failure>;
@@ -180,6 +186,11 @@ impl Parser<'_> {
     fn fail<T>(&self, word: usize, message: impl AsRef<str>, help: &str) -> Parsed<T> {
         Err(self.program.parameter(word, message, help))
     }
+    /// A message that 1.4.4 ends with an empty line of its own.
+    fn ended(&self, message: String) -> String {
+        if self.old() { message + "\n" } else { message }
+    }
+
     fn old(&self) -> bool {
         self.program.kernel == Kernel::V2_6_35
     }
@@ -341,7 +352,7 @@ impl Parser<'_> {
                 self.invert = false;
                 Ok(())
             }
-            None => self.unknown(here, name),
+            None => self.unknown(here, "--", name),
         }
     }
 
@@ -372,8 +383,7 @@ impl Parser<'_> {
         true
     }
 
-    fn unknown<T>(&self, here: usize, name: &str) -> Parsed<T> {
-        let dashes = if name.chars().count() == 1 { "-" } else { "--" };
+    fn unknown<T>(&self, here: usize, dashes: &str, name: &str) -> Parsed<T> {
         let help = match name {
             "dport" | "sport" | "destination-port" | "source-port" => "ports belong to -p tcp or -p udp",
             "dports" | "sports" | "ports" => "lists of ports belong to -m multiport",

@@ -232,6 +232,22 @@ pub(super) fn port(text: &str) -> Option<u16> {
     }
 }
 
+/// A port as `getaddrinfo` reads it for the options that 1.8.9 reads by itself (`xtopt_parse_port`): a decimal number as `strtoul` takes it,
+/// of which sixteen bits are kept (65616 is 80), or a name.
+fn service(text: &str, old: bool) -> Option<u16> {
+    if old {
+        return port(text);
+    }
+    let digits = text.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
+    let digits = digits.strip_prefix('+').unwrap_or(digits);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return services::port(text);
+    }
+    // An int that is negative stands for a name.
+    let value = digits.parse::<u64>().unwrap_or(u64::MAX) as i32;
+    (value >= 0).then_some(value as u16)
+}
+
 /// Protocols by name: the program's own, then `/etc/protocols`.
 pub(crate) const PROTOCOLS: &[(&str, u8)] = &[
     ("tcp", 6),
@@ -332,6 +348,12 @@ pub(super) fn read(ext: &str, opt: &Opt, text: &str, family: Family, old: bool) 
         Kind::Int(least, most) => match number(text).filter(|n| (least..=most).contains(n)) {
             Some(n) => Value::Int(n),
             None => {
+                // A segment's size has to leave room for the IP header (`sizeof(struct iphdr)`).
+                let most = match (ext, name, family) {
+                    ("TCPMSS", "set-mss", Family::Ip) => most - 20,
+                    ("TCPMSS", "set-mss", Family::Ip6) => most - 40,
+                    _ => most,
+                };
                 let range = format!("{least}-{most}");
                 if old && (ext, most) == ("DSCP", 63) {
                     let message = format!("DSCP `{text}` out of range\n");
@@ -381,7 +403,7 @@ pub(super) fn read(ext: &str, opt: &Opt, text: &str, family: Family, old: bool) 
                 return fault(format!("unknown protocol \"{text}\" specified"), "tcp, udp, icmp, a number");
             }
         },
-        Kind::Ports => return port_range(ext, name, text),
+        Kind::Ports => return port_range(ext, name, text, old),
         Kind::Mac => match mac(text) {
             Some(mac) => Value::Mac(mac),
             None => return fault("Invalid MAC address specified.", "six pairs of hex digits with colons"),
@@ -456,7 +478,7 @@ fn tos(ext: &str, name: &str, text: &str, default: u8, old: bool) -> Result<Valu
         None => match TOS_NAMES.iter().find(|(n, _)| n.eq_ignore_ascii_case(text)) {
             Some((_, value)) => Ok(Value::Tos(*value, default)),
             None if old => fault(format!("{ext}: Bad value for \"--{name}\" option: \"{text}\""), help),
-            None => fault(format!("Symbolic name \"{text}\" is unknown\n"), help),
+            None => fault(format!("Symbolic name \"{text}\" is unknown"), help),
         },
     }
 }
@@ -487,7 +509,7 @@ fn host(ext: &str, opt: &Opt, text: &str, family: Family) -> Result<Value, Fault
     Ok(Value::Net(addr, mask))
 }
 
-fn port_range(ext: &str, name: &str, text: &str) -> Result<Value, Fault> {
+fn port_range(ext: &str, name: &str, text: &str, old: bool) -> Result<Value, Fault> {
     let mut ports = (0, u16::MAX);
     let mut count = 0;
     for part in text.split(':') {
@@ -496,7 +518,7 @@ fn port_range(ext: &str, name: &str, text: &str) -> Result<Value, Fault> {
             return fault(message, "first:last");
         }
         if !part.is_empty() {
-            let Some(port) = port(part) else {
+            let Some(port) = service(part, old) else {
                 return fault(format!("Port \"{part}\" does not resolve to anything.\n"), "0 to 65535");
             };
             *(if count == 0 { &mut ports.0 } else { &mut ports.1 }) = port;

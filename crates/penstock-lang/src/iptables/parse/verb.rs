@@ -8,7 +8,7 @@ use super::{
 impl Parser<'_> {
     fn verb(&mut self, here: usize, letter: char) -> Parsed<&mut Verb> {
         if let Some(old) = &self.verb {
-            let message = format!("Cannot use -{letter} with -{}\n", old.letter);
+            let message = self.ended(format!("Cannot use -{letter} with -{}", old.letter));
             return self.fail(here, message, "one command at a time");
         }
         let verb = Verb { letter, chain: None, number: None, other: None, word: here };
@@ -27,10 +27,10 @@ impl Parser<'_> {
                 return self.fail(here, "chain name not allowed to start with `-' or `!'\n", help);
             }
             let first = &name[..1];
-            return self.fail(here, format!("chain name not allowed to start with `{first}'\n"), help);
+            return self.fail(here, format!("chain name not allowed to start with `{first}'"), help);
         }
         if targets::is_target(name, self.program.family, self.old()) {
-            return self.fail(here, "chain name may not clash with target name\n", help);
+            return self.fail(here, self.ended("chain name may not clash with target name".to_owned()), help);
         }
         if name.chars().any(char::is_whitespace) || name.is_empty() {
             return self.fail(here, format!("Invalid chain name `{name}'"), help);
@@ -132,7 +132,7 @@ impl Parser<'_> {
                 let help = "the other family has a program of its own".to_owned();
                 return Err(Failure { stderr, exit: 2, word: here, help });
             }
-            _ => return self.unknown(here, &letter.to_string()),
+            _ => return self.unknown(here, "-", &letter.to_string()),
         }
         self.invert = false;
         Ok(())
@@ -208,7 +208,15 @@ impl Parser<'_> {
             ('w', Some(t)) if !number(&t) => self.fail(here, "wait seconds not numeric", ""),
             ('W', None) => self.fail(here, "wait interval value required", ""),
             ('W', Some(t)) if !number(&t) => self.fail(here, "wait interval not numeric", ""),
-            _ => Ok(()),
+            ('W', _) => {
+                self.interval = true;
+                self.warnings.push_str("Ignoring deprecated --wait-interval option.\n");
+                Ok(())
+            }
+            _ => {
+                self.waits = true;
+                Ok(())
+            }
         }
     }
 
@@ -246,6 +254,13 @@ impl Parser<'_> {
     }
 
     pub(super) fn finish(&mut self) -> Parsed<Command> {
+        if self.interval && !self.waits {
+            return self.fail(
+                0,
+                "--wait-interval only makes sense with --wait\n",
+                "-w SECONDS; -W does nothing",
+            );
+        }
         let policy = self.verb.as_ref().and_then(|v| v.other.as_deref());
         let target = self.target.as_ref().map(|t| t.1.as_str());
         if self.table == "nat" && (policy == Some("DROP") || target == Some("DROP")) && !self.old() {
@@ -368,7 +383,7 @@ impl Parser<'_> {
         };
         for letter in illegal.chars() {
             if let Some(&(_, at)) = self.given.iter().find(|g| g.0 == letter) {
-                return self.fail(at, format!("Illegal option `-{letter}' with this command\n"), help);
+                return self.fail(at, format!("Illegal option `-{letter}' with this command"), help);
             }
         }
         Ok(())

@@ -251,6 +251,27 @@ pub(in crate::iptables::parse) fn replaced(name: &str) -> Option<&'static str> {
             "not simulated: no packet here has options, a routing header or one of mobility; of the headers of IPv6 \
              that of fragments is there (-m frag, -m ipv6header)",
         ),
+        "ah" | "esp" | "ipcomp" => Some(
+            "not simulated: IPsec is not, so no packet here has such a header; -p ah and -p esp match the protocol",
+        ),
+        "sctp" | "dccp" | "eui64" | "srh" => Some(
+            "not simulated: no packet here has such a header; -p matches the protocol, -s and -d the addresses",
+        ),
+        "cgroup" => Some(
+            "not simulated: programs here are in no control group; match the program's user (-m owner --uid-owner), \
+             its port, or mark the socket",
+        ),
+        "devgroup" => Some("not simulated: name the devices (-i eth+ fits every name that begins so)"),
+        "socket" => Some(
+            "not simulated: there are no transparent sockets here; -m conntrack --ctstate ESTABLISHED fits packets of \
+             connections that are there",
+        ),
+        "bpf" => {
+            Some("not simulated: -m u32 looks at bytes of the packet, and tc's bpf filters run such programs")
+        }
+        "cluster" | "connlabel" | "ipvs" | "nfacct" | "osf" | "rateest" => {
+            Some("not simulated: leave it out to see what the rest of the rule does")
+        }
         _ => None,
     }
 }

@@ -41,10 +41,9 @@ fn rate(text: &str, parts: u64) -> Result<(u64, u64), Option<Fault>> {
         n => n as u64,
     };
     match parts * unit_s / amount {
-        0 => Err(Some((
-            format!("Rate too fast \"{text}\"\n"),
-            "a smaller number, or a longer unit".to_owned(),
-        ))),
+        0 => {
+            Err(Some((format!("Rate too fast \"{text}\""), "a smaller number, or a longer unit".to_owned())))
+        }
         period => Ok((period, unit_s)),
     }
 }

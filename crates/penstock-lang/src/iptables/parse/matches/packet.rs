@@ -185,7 +185,7 @@ pub(in crate::iptables::parse) fn dscp_class(text: &str) -> Result<u8, Fault> {
     ];
     match CLASSES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)) {
         Some(&(_, dscp)) => Ok(dscp),
-        None => fault(format!("Invalid DSCP value `{text}'\n"), "CS0 to CS7, AF11 to AF43, EF, BE"),
+        None => fault(format!("Invalid DSCP value `{text}'"), "CS0 to CS7, AF11 to AF43, EF, BE"),
     }
 }
 

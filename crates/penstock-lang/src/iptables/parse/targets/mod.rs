@@ -49,6 +49,11 @@ pub(super) fn advice(name: &str, family: Family) -> String {
                   ip link set ifb0 up; tc qdisc add dev eth0 handle ffff: ingress; tc filter add dev eth0 parent ffff: \
                   protocol all u32 match u32 0 0 action mirred egress redirect dev ifb0; then shape on ifb0"
             .to_owned(),
+        "TPROXY" | "SYNPROXY" | "HMARK" | "IDLETIMER" | "LED" | "RATEEST" | "SECMARK" | "CONNSECMARK"
+        | "TCPOPTSTRIP" | "CLUSTERIP" | "DNPT" | "SNPT" => {
+            "not simulated: leave the rule out to see what the others do".to_owned()
+        }
+        "ULOG" => "ULOG left Linux with 3.17: -j NFLOG does its work".to_owned(),
         "ROUTE" => "ROUTE was a patch. Today: -j MARK with ip rule add fwmark, or -j TEE".to_owned(),
         _ => format!(
             "create the chain first: {program} -N {name}; or one of ACCEPT DROP RETURN {}",

@@ -112,7 +112,16 @@ fn net(text: &str, head: &Head) -> Result<String, Fault> {
     let bad = || fault(format!("Bad network address \"{text}\""), "e.g. 10.0.0.0/24");
     let (addr, mask) = text.split_once('/').unwrap_or((text, ""));
     let bits = if head.family == Family::Ip6 { 128 } else { 32 };
-    let Some(addr) = head.family.parse(addr) else { return bad() };
+    let Some(parsed) = head.family.parse(addr) else {
+        let other = if head.family == Family::Ip { Family::Ip6 } else { Family::Ip };
+        return match other.parse(addr) {
+            Some(_) => {
+                let message = "getaddrinfo: Address family for hostname not supported\n";
+                fault(message, "an address of the program's own family")
+            }
+            None => bad(),
+        };
+    };
     let len = match (mask.parse::<u32>(), head.family.parse(mask)) {
         _ if mask.is_empty() => bits,
         (Ok(len), _) if len <= bits => len,
@@ -126,8 +135,8 @@ fn net(text: &str, head: &Head) -> Result<String, Fault> {
         _ => return bad(),
     };
     let host = if bits == len { 0 } else { u128::MAX >> (128 - (bits - len)) };
-    let shown = head.family.address(addr & !host);
-    Ok(if len == bits { shown } else { format!("{shown}/{len}") })
+    let shown = head.family.address(parsed & !host);
+    Ok(format!("{shown}/{len}"))
 }
 
 fn range(given: &ParsedOption, head: &Head) -> Result<String, Fault> {

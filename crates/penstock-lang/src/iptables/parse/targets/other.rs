@@ -89,7 +89,7 @@ fn held(text: &str, bytes: usize) -> String {
 }
 
 fn log(seen: &Seen, _: &Head) -> Target {
-    const NAMES: [&str; 8] = ["emerg", "alert", "crit", "error", "warning", "notice", "info", "debug"];
+    const NAMES: [&str; 8] = ["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug"];
     const FLAGS: [(&str, u32); 5] = [
         ("log-tcp-sequence", 1),
         ("log-tcp-options", 2),

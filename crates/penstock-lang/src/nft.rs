@@ -10,6 +10,7 @@
 //! nothing; words of the grammar are taken as names.
 
 mod act;
+mod context;
 mod cursor;
 pub mod data;
 pub mod dynamic;

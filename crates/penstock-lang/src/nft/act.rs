@@ -1,5 +1,6 @@
 //! Statements that only do: `limit`, `log`, `reject`, translation of addresses, TCP options.
 
+use super::context::Known;
 use super::cursor::{Parsed, Parser};
 use super::data::{Family, Limit, Statement};
 use super::lex::Token;
@@ -76,43 +77,133 @@ impl Parser {
         Ok(Statement::Limit(Limit { over, rate, per_s, bytes, burst }))
     }
 
+    /// What stands behind `log`, kept as `nft list` writes it (`log_stmt_print`).
     pub(super) fn log(&mut self) -> Parsed<Statement> {
-        let mut out = String::from("log");
+        const LEVELS: [&str; 9] =
+            ["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug", "audit"];
+        const FLAGS: [(&str, &str); 5] = [
+            ("tcp sequence", "sequence"),
+            ("tcp options", "options"),
+            ("ip options", "options"),
+            ("skuid", ""),
+            ("ether", ""),
+        ];
+        let (mut prefix, mut level, mut group) = (None, None, None);
+        let mut numbers: [Option<u64>; 2] = [None, None];
+        let mut flags = [false; 5];
         loop {
+            let at = self.pos();
             if self.take_word("prefix") {
-                out.push_str(&format!(" prefix \"{}\"", self.comment()?));
-            } else if self.is_word("level") || self.is_word("group") || self.is_word("snaplen") {
-                if let Token::Word(word) = self.next() {
-                    let value = match self.next() {
-                        Token::Word(v) | Token::Number(v) => v,
-                        _ => return self.unexpected("string"),
-                    };
-                    if (word.as_str(), value.as_str()) != ("level", "warn") {
-                        out.push_str(&format!(" {word} {value}"));
+                prefix = Some(self.comment()?);
+            } else if self.take_word("level") {
+                let pos = self.pos();
+                let (word, _) = self.word()?;
+                let Some(known) = LEVELS.iter().find(|l| **l == word) else {
+                    return Err(Fault::new(pos, "invalid log level", &LEVELS.join(" ")));
+                };
+                if group.is_some() {
+                    return Err(exclusive(at));
+                }
+                level = Some(*known);
+            } else if self.take_word("group") {
+                if level.is_some() {
+                    return Err(exclusive(at));
+                }
+                group = Some(self.number()?);
+            } else if self.take_word("snaplen") {
+                numbers[0] = Some(self.number()?);
+            } else if self.take_word("queue-threshold") {
+                numbers[1] = Some(self.number()?);
+            } else if self.take_word("flags") {
+                if self.take_word("all") {
+                    flags = [true; 5];
+                } else if self.take_word("tcp") {
+                    loop {
+                        let (word, pos) = self.word()?;
+                        match FLAGS[..2].iter().position(|f| f.1 == word) {
+                            Some(at) => flags[at] = true,
+                            None => {
+                                let message =
+                                    "syntax error, unexpected string, expecting options or sequence";
+                                return Err(Fault::new(pos, message, "sequence, options"));
+                            }
+                        }
+                        if !self.take_sign(",") {
+                            break;
+                        }
                     }
+                } else if self.take_word("ip") {
+                    if !self.take_word("options") {
+                        return self.unexpected("options");
+                    }
+                    flags[2] = true;
+                } else if self.take_word("skuid") {
+                    flags[3] = true;
+                } else if self.take_word("ether") {
+                    flags[4] = true;
+                } else {
+                    return self.unexpected("");
                 }
             } else {
-                return Ok(Statement::Log(out));
+                break;
             }
         }
+        let mut out = String::from("log");
+        let mut say = |text: String| out.push_str(&text);
+        if let Some(prefix) = prefix {
+            say(format!(" prefix \"{prefix}\""));
+        }
+        if let Some(level) = level.filter(|l| *l != "warn") {
+            say(format!(" level {level}"));
+        }
+        if let Some(group) = group {
+            say(format!(" group {group}"));
+        }
+        for (number, word) in numbers.into_iter().zip(["snaplen", "queue-threshold"]) {
+            if let Some(number) = number {
+                say(format!(" {word} {number}"));
+            }
+        }
+        match flags {
+            [true, true, true, true, true] => say(" flags all".to_owned()),
+            [true, true, ..] => say(" flags tcp sequence,options".to_owned()),
+            [true, false, ..] => say(" flags tcp sequence".to_owned()),
+            [false, true, ..] => say(" flags tcp options".to_owned()),
+            _ => {}
+        }
+        if !flags.iter().all(|f| *f) {
+            let rest = FLAGS[2..].iter().zip(&flags[2..]).filter(|(_, given)| **given);
+            rest.for_each(|(flag, _)| say(format!(" flags {}", flag.0)));
+        }
+        Ok(Statement::Log(out))
     }
 
-    pub(super) fn reject(&mut self, family: Family) -> Parsed<Statement> {
+    pub(super) fn reject(&mut self, at: Pos, family: Family, known: &mut Known) -> Parsed<Statement> {
         if !self.take_word("with") {
-            return Ok(Statement::Reject(
-                "reject".to_owned(),
-                Some(if family == Family::Ip6 { 4 } else { 3 }),
-            ));
+            // In a table of both families the answer is named (`verbose_print`).
+            return Ok(match (family, known.carries()) {
+                (Family::Ip6, _) => Statement::Reject("reject".to_owned(), Some(4)),
+                (Family::Ip, _) | (_, None) => Statement::Reject("reject".to_owned(), Some(3)),
+                (_, Some("ip")) => Statement::Reject("reject with icmp port-unreachable".to_owned(), Some(3)),
+                (_, Some(_)) => Statement::Reject("reject with icmpv6 port-unreachable".to_owned(), Some(4)),
+            });
         }
         let pos = self.pos();
         let Token::Word(kind) = self.next() else { return self.unexpected("") };
         if kind == "tcp" {
+            let reset = self.pos();
             if !self.take_word("reset") {
                 return self.unexpected("reset");
             }
+            if !known.may_be_tcp() {
+                let message = "you cannot use tcp reset with this protocol";
+                return Err(Fault::new(at.to(reset), message, "a reset answers TCP alone"));
+            }
+            known.needs_tcp();
             return Ok(Statement::Reject("reject with tcp reset".to_owned(), None));
         }
         self.take_word("type");
+        let place = self.pos();
         let Token::Word(code) = self.next() else { return self.unexpected("") };
         const IP: [(&str, u8); 7] = [
             ("net-unreachable", 0),
@@ -147,6 +238,27 @@ impl Parser {
         };
         match table.iter().find(|c| c.0 == code) {
             Some((_, number)) => {
+                let of = match kind.as_str() {
+                    "icmp" => Some("ip"),
+                    "icmpv6" => Some("ip6"),
+                    _ => None,
+                };
+                match (of, family) {
+                    (None, Family::Ip | Family::Ip6) => {
+                        let message = "abstracted ICMP unreachable not supported";
+                        return Err(Fault::new(
+                            place,
+                            message,
+                            "reject with icmp or icmpv6: the table has one family",
+                        ));
+                    }
+                    (Some(of), _) if known.carries().is_some_and(|n| n != of) => {
+                        let message = "conflicting protocols specified: ip vs ip6";
+                        return Err(Fault::new(place, message, "icmp answers IPv4, icmpv6 IPv6, icmpx both"));
+                    }
+                    (Some(of), _) => known.needs_answer(of),
+                    _ => {}
+                }
                 let default = code == "port-unreachable"
                     && (kind == "icmp" && family == Family::Ip || kind == "icmpv6" && family == Family::Ip6);
                 let text = if default { "reject".to_owned() } else { format!("reject with {kind} {code}") };
@@ -177,6 +289,15 @@ impl Parser {
         };
         Ok(Statement::Other(format!("tcp option maxseg size set {size}")))
     }
+}
+
+/// `log level` and `log group` in one.
+fn exclusive(pos: Pos) -> Fault {
+    Fault::new(
+        pos,
+        "level and group are mutually exclusive",
+        "level goes to the kernel's log, group to a program",
+    )
 }
 
 /// `bytes`, `kbytes`, `mbytes`.

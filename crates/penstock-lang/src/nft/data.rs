@@ -73,6 +73,8 @@ pub enum Type {
     Ipv6,
     /// `dscp`.
     Dscp,
+    /// `ecn`.
+    Ecn,
     /// `ct_state`.
     CtState,
     /// `ct_status`.
@@ -293,7 +295,41 @@ impl PartialEq for Index {
 }
 impl Eq for Index {}
 
+impl Verdict {
+    fn rename_chain(&mut self, old: &str, new: &str) {
+        if let Verdict::Jump(name) | Verdict::Goto(name) = self
+            && name == old
+        {
+            new.clone_into(name);
+        }
+    }
+}
+
+impl Rule {
+    /// A chain that it jumps to has another name.
+    pub fn rename_chain(&mut self, old: &str, new: &str) {
+        for statement in &mut self.statements {
+            match statement {
+                Statement::Verdict(verdict) => verdict.rename_chain(old, new),
+                Statement::Vmap(_, Expr::Set(set)) => set.rename_chain(old, new),
+                _ => {}
+            }
+        }
+    }
+}
+
 impl Set {
+    /// A chain that its verdicts jump to has another name.
+    pub fn rename_chain(&mut self, old: &str, new: &str) {
+        if self.data != Some(Type::Verdict) {
+            return;
+        }
+        for element in self.elements_mut() {
+            if let Some(Data::Verdict(verdict)) = &mut element.data {
+                verdict.rename_chain(old, new);
+            }
+        }
+    }
     /// The elements, to be changed; they are put in order after it ([`super::value::ordered`]).
     pub fn elements_mut(&mut self) -> &mut Vec<Element> {
         self.index = Index::default();
@@ -398,6 +434,8 @@ pub enum Compare {
     Is,
     /// `==` written before flags.
     Equal,
+    /// `!` before flags: none of them.
+    Without,
     /// `!=`.
     Not,
     /// `<`.
@@ -603,6 +641,8 @@ pub enum Command {
     ListSet(Name),
     /// `add element`, `create element` (true).
     AddElement(Name, bool, Vec<RawElement>, Pos),
+    /// `get element`, and where all of it stands.
+    GetElement(Name, Vec<RawElement>, Pos),
     /// `delete element`.
     DeleteElement(Name, Vec<RawElement>, Pos),
     /// `list meter`.

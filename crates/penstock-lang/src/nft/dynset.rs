@@ -2,12 +2,12 @@
 //!
 //! Follows: nftables 1.0.6 `parser_bison.y` `set_stmt`, `map_stmt`, `meter_stmt_alloc`, `flow_stmt_legacy_alloc`, `numgen_expr`, `hash_expr`.
 
+use super::context::Known;
 use super::cursor::{Parsed, Parser};
 use super::data::{Expr, Family, Statement, Type};
 use super::dynamic::{Dynset, Op};
 use super::keys::types;
 use super::lex::Token;
-use super::statement::Known;
 use super::{Fault, Pos};
 
 /// Most statements of one element (`NFT_SET_EXPR_MAX`).

@@ -2,10 +2,10 @@
 //!
 //! Follows: nftables 1.0.6 `parser_bison.y` `nat_stmt`, `evaluate.c` `stmt_evaluate_nat`, `statement.c` `nat_stmt_print`.
 
+use super::context::Known;
 use super::cursor::{Parsed, Parser};
 use super::data::{Family, Statement};
 use super::lex::Token;
-use super::statement::Known;
 use super::{Fault, Pos};
 use crate::services;
 use std::fmt::Write;
@@ -14,6 +14,9 @@ use std::net::IpAddr;
 fn not_understood<T>(pos: Pos) -> Parsed<T> {
     Err(Fault::new(pos, "syntax error, unexpected string", "addresses and ports alone are understood here"))
 }
+
+/// What may stand behind (`nf_nat_flag`).
+const FLAGS: [&str; 3] = ["random", "fully-random", "persistent"];
 
 fn name(addr: IpAddr) -> &'static str {
     if addr.is_ipv6() { "ip6" } else { "ip" }
@@ -39,17 +42,29 @@ impl Parser {
         }
         let prefix = takes_addresses && self.take_word("prefix");
         let (mut addresses, mut net, mut ports) = (Vec::new(), String::new(), None);
-        if self.take_word("to") {
+        let to = self.take_word("to");
+        let address = takes_addresses
+            && matches!(self.peek(), Token::Number(_) | Token::Sign("[" | ":" | "{"))
+            || takes_addresses && matches!(self.peek(), Token::Word(w) if !FLAGS.contains(&w.as_str()));
+        if to || address {
             self.expand()?;
             let bare = matches!(self.peek(), Token::Number(_)) && !takes_addresses;
             if !self.is_sign(":") && !bare {
                 let pos = self.pos();
-                let first = self.nat_address()?;
-                let of = said.or(within);
-                let Some(of) = of else {
+                let Some(of) = said.or(within) else {
                     let message = "ip or ip6 must be specified with address for inet tables.";
-                    return Err(Fault::new(at, message, &format!("{word} {} to {first}", name(first))));
+                    let of = match self.nat_address() {
+                        Ok(IpAddr::V6(_)) => "ip6",
+                        _ => "ip",
+                    };
+                    return Err(Fault::new(at, message, &format!("{word} {of} to …")));
                 };
+                if !matches!(self.peek(), Token::Number(_) | Token::Sign("["))
+                    && !matches!(self.peek(), Token::Word(w) if w.parse::<IpAddr>().is_ok())
+                {
+                    return Err(super::unread::not_simulated(&format!("{word} to what a map gives"), pos));
+                }
+                let first = self.nat_address()?;
                 addresses.push(first);
                 if self.take_sign("-") {
                     addresses.push(self.nat_address()?);
@@ -63,7 +78,7 @@ impl Parser {
             }
             if bare || self.take_sign(":") {
                 let pos = self.pos();
-                if !known.ports {
+                if !known.has_transport() {
                     let message = "transport protocol mapping is only valid after transport protocol match";
                     return Err(Fault::new(pos, message, "e.g. tcp dport 80 before it"));
                 }
@@ -97,14 +112,11 @@ impl Parser {
             }
         }
         let mut flags = Vec::new();
-        while !self.at_end() && !self.is_word("comment") {
-            let pos = self.pos();
-            match self.next() {
-                Token::Word(w) if matches!(w.as_str(), "random" | "fully-random" | "persistent") => {
-                    flags.push(w);
-                }
-                _ => return not_understood(pos),
-            }
+        while let Token::Word(w) = self.peek().clone()
+            && FLAGS.contains(&w.as_str())
+        {
+            self.next();
+            flags.push(w);
             self.take_sign(",");
         }
         if !flags.is_empty() {

@@ -65,7 +65,8 @@ impl Parser {
         match self.peek().clone() {
             Token::Word(unit) => {
                 self.next();
-                Ok(number.saturating_mul(super::act::size(&unit, pos)?))
+                let rate_words = |f: Fault| Fault { message: "Wrong rate format".to_owned(), ..f };
+                Ok(number.saturating_mul(super::act::size(&unit, pos).map_err(rate_words)?))
             }
             _ => self.unexpected("string or bytes"),
         }

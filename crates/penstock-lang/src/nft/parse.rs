@@ -45,7 +45,7 @@ impl Parser {
         };
         match verb.as_str() {
             "add" | "create" | "insert" | "replace" | "delete" | "destroy" | "list" | "flush" | "rename"
-            | "reset" => {
+            | "reset" | "get" => {
                 self.at += 1;
                 self.verb(&verb)
             }
@@ -99,6 +99,17 @@ impl Parser {
             "list" => self.list(),
             "flush" => self.flush(),
             "reset" => self.reset(),
+            "get" => {
+                let start = self.tokens[self.at - 1].1;
+                if !self.take_word("element") {
+                    return self.unexpected("element");
+                }
+                let name = self.named()?;
+                let elements = self.elements()?;
+                let end = self.tokens[self.at - 1].1;
+                self.out.push(Command::GetElement(name, elements, start.to(end)));
+                Ok(())
+            }
             _ => {
                 if !self.take_word("chain") {
                     return self.unexpected("chain");
@@ -306,7 +317,11 @@ impl Parser {
             Family::Inet => hook != "egress",
             _ => !at_device,
         };
-        if !HOOKS.contains(&hook.as_str()) || !known {
+        if HOOKS.contains(&hook.as_str()) && !known {
+            let message = format!("The {} family does not support this hook", family.name());
+            return Err(Fault::new(pos, message, "ingress and egress belong to netdev, ingress to inet too"));
+        }
+        if !HOOKS.contains(&hook.as_str()) {
             return Err(Fault::new(pos, "unknown chain hook", &HOOKS.join(" ")));
         }
         let mut devices = Vec::new();
@@ -329,6 +344,10 @@ impl Parser {
         if !self.take_word("priority") {
             return self.unexpected("priority");
         }
+        if at_device && devices.is_empty() {
+            let message = "Missing `device' in this chain definition";
+            return Err(Fault::new(pos, message, &format!("type filter hook {hook} device eth0 priority 0")));
+        }
         self.expand()?;
         let pos = self.pos();
         let minus = self.take_sign("-");
@@ -342,7 +361,7 @@ impl Parser {
                 match priority_named(&name, family, &hook) {
                     Some(value) => value,
                     None => {
-                        let message = "invalid priority expression symbol in this context.";
+                        let message = "invalid priority expression value in this context.";
                         return Err(Fault::new(
                             pos,
                             message,

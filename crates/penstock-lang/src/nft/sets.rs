@@ -2,12 +2,12 @@
 //!
 //! Follows: nftables 1.0.6 `parser_bison.y` `set_block`, `map_block`, `set_elem_expr`.
 
+use super::context::Known;
 use super::cursor::{Parsed, Parser};
 use super::data::{Command, Expr, Family, Name, Raw, RawData, RawElement, Set, Type};
 use super::dynamic::More;
 use super::keys::types;
 use super::lex::Token;
-use super::statement::Known;
 use super::{Fault, unread};
 
 impl Parser {

@@ -3,10 +3,12 @@
 //! Follows: nftables 1.0.6 `rule.c` `do_list_*`, `set_print_declaration`, `prio2str`; `expression.c` `calculate_delim`.
 
 use super::Options;
-use super::data::{Base, Compare, Data, Expr, Family, FibResult, Limit, Rule, Set, Statement, Type, fib};
+use super::data::{
+    Base, Compare, Data, Element, Expr, Family, FibResult, Limit, Rule, Set, Statement, Type, fib,
+};
 use super::dynamic::{Dynset, Object, Quota};
 use super::time;
-use super::value::verdict_text;
+use super::value::{bounds, verdict_text};
 use std::fmt::Write;
 
 /// Names of priorities.
@@ -103,7 +105,7 @@ pub fn set(name: &str, s: &Set, comment: Option<&str>, handle: u64, o: &Options)
             [one] => one.per_line(),
             _ => 1,
         };
-        for (i, e) in s.elements.iter().enumerate() {
+        for (i, e) in in_order(s).into_iter().enumerate() {
             if i > 0 {
                 out.push_str(if i % per_line == 0 { ",\n\t\t\t     " } else { ", " });
             }
@@ -172,7 +174,7 @@ pub fn object(name: &str, object: &Object, comment: Option<&str>, handle: u64, o
     out
 }
 
-fn element(e: &super::data::Element, o: &Options) -> String {
+fn element(e: &Element, o: &Options) -> String {
     let mut key = in_set(&e.key, o);
     if let Some(more) = e.more.as_deref() {
         for s in &more.states {
@@ -195,6 +197,16 @@ fn element(e: &super::data::Element, o: &Options) -> String {
     }
 }
 
+/// Elements as they are listed: names of devices by their letters where some stand for all that begin so.
+fn in_order(s: &Set) -> Vec<&Element> {
+    let mut all: Vec<&Element> = s.elements.iter().collect();
+    let wild = |e: &&Element| matches!(&e.key, Expr::Name(name) if name.ends_with('*'));
+    if s.key == [Type::Ifname] && (s.interval || all.iter().any(wild)) {
+        all.sort_by_key(|e| bounds(&e.key));
+    }
+    all
+}
+
 /// An element's part: flags that stand together are joined by `|`, since a comma parts elements.
 fn in_set(e: &Expr, o: &Options) -> String {
     match e {
@@ -204,9 +216,9 @@ fn in_set(e: &Expr, o: &Options) -> String {
     }
 }
 
-/// A rule's line, without its handle.
-pub fn rule(r: &Rule, o: &Options) -> String {
-    let hidden = implied(&r.statements);
+/// A rule's line in a table of this family, without its handle.
+pub fn rule(r: &Rule, family: Family, o: &Options) -> String {
+    let hidden = implied(&r.statements, family);
     let mut words: Vec<String> = Vec::new();
     for (i, s) in r.statements.iter().enumerate() {
         if !hidden.contains(&i) {
@@ -219,25 +231,47 @@ pub fn rule(r: &Rule, o: &Options) -> String {
     words.join(" ")
 }
 
-/// Statements that only say what a later field says again: `meta l4proto tcp` before `tcp dport`.
-fn implied(all: &[Statement]) -> Vec<usize> {
+/// Statements that only say what a later field says again: `meta l4proto tcp` before `tcp dport` (`payload_dependency_kill`). What is done in
+/// between keeps them.
+fn implied(all: &[Statement], family: Family) -> Vec<usize> {
     let mut out = Vec::new();
     for (i, s) in all.iter().enumerate() {
         let Statement::Match(left, Compare::Is | Compare::Equal, Expr::Value(value, _)) = s else { continue };
         let wanted: &[&str] = match (left, value) {
-            (Expr::Meta("l4proto"), 6) | (Expr::Field("ip", "protocol"), 6) => &["tcp"],
-            (Expr::Meta("l4proto"), 17) | (Expr::Field("ip", "protocol"), 17) => &["udp"],
-            (Expr::Meta("l4proto"), 1) | (Expr::Field("ip", "protocol"), 1) => &["icmp"],
+            (Expr::Field("ip", "protocol"), _) if family != Family::Ip => continue,
+            (Expr::Meta("l4proto") | Expr::Field("ip", "protocol"), 6) => &["tcp"],
+            (Expr::Meta("l4proto") | Expr::Field("ip", "protocol"), 17) => &["udp"],
+            (Expr::Meta("l4proto") | Expr::Field("ip", "protocol"), 1) => &["icmp"],
             (Expr::Meta("l4proto"), 58) => &["icmpv6"],
             (Expr::Meta("nfproto"), 2) => &["ip"],
             (Expr::Meta("nfproto"), 10) => &["ip6", "frag", "exthdr"],
+            (Expr::Field("ether", "type"), 0x0800) if family == Family::Ip => &["ip", "tcp", "udp", "icmp"],
+            (Expr::Field("ether", "type"), 0x0800) => &["ip"],
+            (Expr::Field("ether", "type"), 0x86dd) => &["ip6", "frag", "exthdr"],
             _ => continue,
         };
-        let next = all[i + 1..].iter().find_map(|s| match s {
-            Statement::Match(e, ..) | Statement::Set(e, _) | Statement::Vmap(e, _) => first_field(e),
-            Statement::Dynset(d) => first_field(&d.key),
-            _ => None,
-        });
+        let mut next = None;
+        for s in &all[i + 1..] {
+            next = match s {
+                Statement::Match(e, ..) | Statement::Set(e, _) | Statement::Vmap(e, _) => first_field(e),
+                Statement::Dynset(d) => first_field(&d.key),
+                _ => None,
+            };
+            if let (None, Statement::Set(_, e)) = (next, s) {
+                next = first_field(e);
+            }
+            // An answer of one family says which it is.
+            if let (Statement::Reject(text, _), Expr::Meta("nfproto")) = (s, left) {
+                next = match text.split(' ').nth(2) {
+                    Some("icmp") => Some("ip"),
+                    Some("icmpv6") => Some("ip6"),
+                    _ => None,
+                };
+            }
+            if next.is_some() || !matches!(s, Statement::Match(..)) {
+                break;
+            }
+        }
         if next.is_some_and(|h| wanted.contains(&h)) {
             out.push(i);
         }
@@ -263,12 +297,16 @@ fn first_field(e: &Expr) -> Option<&'static str> {
 fn statement(s: &Statement, o: &Options) -> String {
     match s {
         Statement::Match(left, how, right) => {
+            if let Expr::Flags(v, mask, ty) = right {
+                return flags_match(&expr(left, o), *how, (*v, *mask), *ty, o);
+            }
             let (l, r) = (expr(left, o), expr(right, o));
             let masked = matches!(left, Expr::Op(..));
             match how {
                 Compare::Is | Compare::Equal if !masked => format!("{l} {r}"),
                 Compare::Is | Compare::Equal => format!("{l} == {r}"),
                 Compare::Not => format!("{l} != {r}"),
+                Compare::Without => format!("{l} ! {r}"),
                 Compare::Less => format!("{l} < {r}"),
                 Compare::Greater => format!("{l} > {r}"),
                 Compare::AtMost => format!("{l} <= {r}"),
@@ -293,6 +331,30 @@ fn statement(s: &Statement, o: &Options) -> String {
         },
         Statement::Notrack => "notrack".to_owned(),
         Statement::Log(text) | Statement::Nat(text) | Statement::Other(text) => text.clone(),
+    }
+}
+
+/// Flags compared (`relational_binop_postprocess`, `relational_expr_print`).
+fn flags_match(l: &str, how: Compare, (v, mask): (u128, Option<u128>), ty: Type, o: &Options) -> String {
+    let listed = |v: u128| flags(v, ty, ",", o);
+    let not = if how == Compare::Not { "!= " } else { "" };
+    if let Some(mask) = mask {
+        return match mask == v && mask.is_power_of_two() {
+            true => format!("{l} & {0} {1} {0}", listed(v), if how == Compare::Not { "!=" } else { "==" }),
+            false => format!("{l} {not}{} / {}", listed(v), listed(mask)),
+        };
+    }
+    let several = v.count_ones() > 1;
+    match how {
+        Compare::Without => format!("{l} ! {}", listed(v)),
+        Compare::Equal | Compare::Not if several && ty != Type::TcpFlag => {
+            format!("{l} {not}{}", flags(v, ty, " | ", o))
+        }
+        Compare::Equal | Compare::Not => {
+            let value = if several { format!("0x{v:x}") } else { listed(v) };
+            format!("{l} {} {value}", if how == Compare::Not { "!=" } else { "==" })
+        }
+        _ => format!("{l} {}", listed(v)),
     }
 }
 
@@ -416,12 +478,16 @@ pub fn expr(e: &Expr, o: &Options) -> String {
             }
         }
         Expr::Set(s) => {
-            let all: Vec<String> = s.elements.iter().map(|e| element(e, o)).collect();
+            let all: Vec<String> = in_order(s).into_iter().map(|e| element(e, o)).collect();
             format!("{{ {} }}", all.join(", "))
         }
         Expr::Named(name, _) => format!("@{name}"),
         Expr::Op(op, a, b) => {
-            format!("{} {} {}", expr(a, o), op.sign(), expr(b, o))
+            let right = match b.as_ref() {
+                Expr::Flags(v, None, ty) if v.count_ones() > 1 => format!("({})", flags(*v, *ty, " | ", o)),
+                b => expr(b, o),
+            };
+            format!("{} {} {right}", expr(a, o), op.sign())
         }
         Expr::Map(key, map) => format!("{} map {}", expr(key, o), expr(map, o)),
         Expr::Concat(all) => all.iter().map(|e| expr(e, o)).collect::<Vec<_>>().join(" . "),

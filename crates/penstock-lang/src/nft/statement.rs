@@ -2,6 +2,7 @@
 //!
 //! Follows: nftables 1.0.6 `parser_bison.y` `rule`, `evaluate.c` `stmt_evaluate`, `proto_ctx_update`.
 
+use super::context::Known;
 use super::cursor::{Parsed, Parser};
 use super::data::{Compare, Expr, Family, FibResult, Op, Raw, Rule, Statement, Type, Verdict, fib};
 use super::keys::{BARE, CT, FIELDS, META, META_KEYS, source_type, types};
@@ -9,31 +10,11 @@ use super::lex::Token;
 use super::value::{anonymous, elements, place, resolve};
 use super::{Fault, Pos};
 
-/// What the statements before say of the packet's protocols.
-#[derive(Default)]
-pub(super) struct Known {
-    network: Option<&'static str>,
-    /// The same by `meta nfproto`.
-    nfproto: Option<&'static str>,
-    transport: Option<&'static str>,
-    /// A verdict stands before.
-    over: bool,
-    /// `meta l4proto` or a field told that there are ports.
-    pub(super) ports: bool,
-}
-
-impl Known {
-    /// `ip` or `ip6`, where it is known which.
-    pub(super) fn carries(&self) -> Option<&'static str> {
-        self.network.or(self.nfproto)
-    }
-}
-
 impl Parser {
     /// A rule up to its end.
     pub(super) fn rule(&mut self, family: Family) -> Parsed<Rule> {
         let mut rule = Rule::default();
-        let mut known = Known::default();
+        let mut known = Known::of(family);
         if self.at_end() {
             return self.unexpected("");
         }
@@ -51,18 +32,21 @@ impl Parser {
                 return self.unexpected("end of file or newline or semicolon");
             }
             let pos = self.pos();
-            let statement = self.statement(family, &mut known)?;
-            if known.over {
-                return Err(Fault::new(
-                    pos,
-                    "Statement after terminal statement has no effect",
-                    "take it off",
-                ));
+            let read = self.statement(family, &mut known);
+            // What is no statement at all is said first, what it would mean is not looked at (`rule_evaluate`).
+            let is_one = read.as_ref().map_or_else(|f| !f.message.starts_with("syntax error"), |_| true);
+            if known.over && is_one {
+                let message = "Statement after terminal statement has no effect";
+                return Err(Fault::new(pos, message, "take it off"));
             }
-            known.over = matches!(statement, Statement::Verdict(_) | Statement::Reject(..));
+            let statement = read?;
+            known.over = terminal(&statement);
             if let Some(statement) = kept(statement, family) {
                 rule.statements.push(statement);
             }
+        }
+        if let Some(first) = known.first.take() {
+            rule.statements.insert(0, first);
         }
         Ok(rule)
     }
@@ -107,8 +91,9 @@ impl Parser {
                 self.log()
             }
             "reject" => {
+                let pos = self.pos();
                 self.next();
-                self.reject(family)
+                self.reject(pos, family, known)
             }
             "notrack" => {
                 self.next();
@@ -126,7 +111,6 @@ impl Parser {
 
     /// `EXPR [how] VALUE`, `EXPR set VALUE`, `EXPR vmap MAP`.
     fn comparison(&mut self, family: Family, known: &mut Known) -> Parsed<Statement> {
-        let pos = self.pos();
         let mut left = self.left(family, known)?;
         if self.is_sign(".") {
             let mut parts = vec![left];
@@ -138,8 +122,12 @@ impl Parser {
         if self.take_word("set") {
             return self.set_statement(left, family, known);
         }
+        let key = types(&left);
+        while let Some(op) = self.operator() {
+            let right = self.value()?;
+            left = super::value::folded(op, left, resolve(&right, &key)?);
+        }
         if self.take_word("vmap") {
-            let key = types(&left);
             if let Token::Word(name) = self.peek().clone()
                 && let Some(name) = name.strip_prefix('@')
             {
@@ -156,15 +144,11 @@ impl Parser {
             left = Expr::Fib { by, result: FibResult::Present };
         }
         let key = types(&left);
-        while let Some(op) = self.operator() {
-            let right = self.value()?;
-            left = super::value::folded(op, left, resolve(&right, &key)?);
-        }
         // Flags take `& mask == value` as a value and its mask.
-        let how = self.compare();
+        let mut how = self.compare();
+        let at = self.pos();
         let raw = self.value_list(key.first().copied())?;
-        let raw_pos = place(&raw);
-        let mut right = resolve(&raw, &key)?;
+        let mut right = alone(resolve(&raw, &key)?);
         // Device 0: there is none.
         if let (Expr::Fib { by, result: FibResult::Oif }, Expr::Name(name)) = (&left, &right)
             && name == "0"
@@ -175,17 +159,42 @@ impl Parser {
         if let (Expr::Op(Op::And, inner, mask), Expr::Flags(v, None, ty)) = (&left, &right)
             && let Expr::Flags(m, None, _) = mask.as_ref()
             && ty.is_flags()
-            && matches!(how, Compare::Is | Compare::Equal)
+            && matches!(how, Compare::Is | Compare::Equal | Compare::Not)
         {
             right = Expr::Flags(*v, Some(*m), *ty);
             left = inner.as_ref().clone();
         } else if self.take_sign("/") {
             let mask = self.value_list(key.first().copied())?;
+            if !matches!(mask, Raw::List(_)) {
+                return self.unexpected("comma");
+            }
             if let (Expr::Flags(v, None, ty), Expr::Flags(m, None, _)) = (&right, resolve(&mask, &key)?) {
                 right = Expr::Flags(*v, Some(m), *ty);
             }
         }
-        self.learn(&left, how, &right, pos.to(raw_pos), family, known)?;
+        if how == Compare::Without {
+            let place = at.to(place(&raw));
+            if matches!(left, Expr::Op(..)) {
+                let message = "cannot combine negation with binary expression";
+                return Err(Fault::new(place, message, "& (a | b) == 0"));
+            }
+            match right {
+                Expr::Flags(_, None, _) => {}
+                Expr::Flags(..) => {
+                    return Err(Fault::new(place, "either == or != is allowed", "! a,b, or != a / a,b"));
+                }
+                _ => {
+                    let message = "negation can only be used with singleton bitmask values";
+                    return Err(Fault::new(place, message, "! goes before flags: ! a,b"));
+                }
+            }
+        }
+        // None of the masked flags, or any of them (`relational_binop_postprocess`).
+        if let Expr::Flags(0, Some(mask), ty) = right {
+            right = Expr::Flags(mask, None, ty);
+            how = if how == Compare::Not { Compare::Is } else { Compare::Without };
+        }
+        known.learn(&left, how, &right, family);
         Ok(Statement::Match(left, how, right))
     }
 
@@ -279,7 +288,9 @@ impl Parser {
                 match FIELDS.iter().find(|f| f.0 == header && f.1 == field) {
                     Some((header, field, _)) => {
                         self.next();
-                        self.header(header, pos.to(end), family, known)?;
+                        known.header(header, pos.to(end), family)?;
+                        let header =
+                            if *header == "th" { known.with_ports().unwrap_or(header) } else { header };
                         Ok(Expr::Field(header, field))
                     }
                     None => self.unexpected(""),
@@ -331,85 +342,11 @@ impl Parser {
         }
     }
 
-    /// A header is looked at: it must go with those before.
-    fn header(&mut self, header: &'static str, pos: Pos, family: Family, known: &mut Known) -> Parsed<()> {
-        if matches!(header, "frag" | "exthdr") {
-            let of_family = if family == Family::Ip { Some("ip") } else { None };
-            if known.network.or(of_family) == Some("ip") {
-                return Err(Fault::new(
-                    pos,
-                    "cannot use exthdr with ip",
-                    "IPv4 has no extension headers: ip frag-off",
-                ));
-            }
-            known.network = Some("ip6");
-            return Ok(());
-        }
-        let layer = match header {
-            "ip" | "ip6" => &mut known.network,
-            "tcp" | "udp" | "icmp" | "icmpv6" => &mut known.transport,
-            _ => return Ok(()),
-        };
-        let family_has = match family {
-            Family::Ip if matches!(header, "ip" | "ip6") => Some("ip"),
-            Family::Ip6 if matches!(header, "ip" | "ip6") => Some("ip6"),
-            _ => None,
-        };
-        if let Some(before) = layer.or(family_has)
-            && before != header
-        {
-            let message = format!("conflicting protocols specified: {before} vs. {header}");
-            return Err(Fault::new(pos, message, "one packet has one of them"));
-        }
-        *layer = Some(header);
-        known.ports |= matches!(header, "tcp" | "udp");
-        Ok(())
-    }
-
-    /// What a comparison tells of the protocols.
-    fn learn(
-        &mut self,
-        left: &Expr,
-        how: Compare,
-        right: &Expr,
-        _: Pos,
-        _: Family,
-        known: &mut Known,
-    ) -> Parsed<()> {
-        let protocol = matches!(
-            left,
-            Expr::Meta("l4proto") | Expr::Field("ip", "protocol") | Expr::Field("ip6", "nexthdr")
-        );
-        if !matches!(how, Compare::Is | Compare::Equal) {
-            return Ok(());
-        }
-        if let (Expr::Meta("nfproto" | "protocol"), Expr::Value(n, _)) = (left, right) {
-            known.nfproto = match n {
-                2 | 0x0800 => Some("ip"),
-                10 | 0x86dd => Some("ip6"),
-                _ => known.nfproto,
-            };
-        }
-        if !protocol {
-            return Ok(());
-        }
-        known.ports = true;
-        if let Expr::Value(n, _) = right {
-            known.transport = match n {
-                6 => Some("tcp"),
-                17 => Some("udp"),
-                1 => Some("icmp"),
-                58 => Some("icmpv6"),
-                _ => known.transport,
-            };
-        }
-        Ok(())
-    }
-
     fn compare(&mut self) -> Compare {
         let how = match self.peek() {
             Token::Sign("==") => Compare::Equal,
             Token::Sign("!=") => Compare::Not,
+            Token::Sign("!") => Compare::Without,
             Token::Sign("<") => Compare::Less,
             Token::Sign(">") => Compare::Greater,
             Token::Sign("<=") => Compare::AtMost,
@@ -502,9 +439,12 @@ impl Parser {
 
     /// A value, or several flags with commas.
     fn value_list(&mut self, ty: Option<Type>) -> Parsed<Raw> {
-        let first = self.value()?;
+        let mut first = self.value()?;
         if !ty.is_some_and(Type::is_flags) {
             return Ok(first);
+        }
+        while let Some(op) = self.operator() {
+            first = Raw::Op(op, Box::new(first), Box::new(self.value()?));
         }
         let mut all = vec![first];
         while self.take_sign(",") {
@@ -594,6 +534,26 @@ fn kept(statement: Statement, family: Family) -> Option<Statement> {
             Family::Ip6,
         ) => None,
         _ => Some(statement),
+    }
+}
+
+/// A set of one value is the value (`expr_evaluate_set`).
+fn alone(right: Expr) -> Expr {
+    match right {
+        Expr::Set(set) => match set.elements.as_slice() {
+            [one] if one.more.is_none() && !matches!(one.key, Expr::Concat(_)) => one.key.clone(),
+            _ => Expr::Set(set),
+        },
+        other => other,
+    }
+}
+
+/// Whether no packet comes past it (`STMT_F_TERMINAL`).
+fn terminal(statement: &Statement) -> bool {
+    match statement {
+        Statement::Verdict(verdict) => *verdict != Verdict::Continue,
+        Statement::Reject(..) | Statement::Nat(_) => true,
+        _ => false,
     }
 }
 

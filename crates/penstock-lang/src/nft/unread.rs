@@ -103,7 +103,6 @@ const PAIRS: &[(&str, &[&str])] = &[
     ("icmpv6", &["id", "sequence", "mtu", "checksum", "parameter-problem", "packet-too-big", "max-delay"]),
     ("ether", &["vlan"]),
     ("synproxy", &["name"]),
-    ("log", &["group", "snaplen", "queue-threshold", "flags"]),
     ("flags", &["dormant", "owner"]),
     ("add", &["flowtable", "secmark", "synproxy", "ct"]),
     ("list", &["flowtable", "flowtables", "hooks", "synproxys", "secmarks"]),

@@ -103,6 +103,7 @@ impl Type {
             Type::Ipv4 => "ipv4_addr",
             Type::Ipv6 => "ipv6_addr",
             Type::Dscp => "dscp",
+            Type::Ecn => "ecn",
             Type::CtState => "ct_state",
             Type::CtStatus => "ct_status",
             Type::FibType => "fib_addrtype",
@@ -126,7 +127,8 @@ impl Type {
     }
     /// The type of this name.
     pub fn named(name: &str) -> Option<Type> {
-        const ALL: [Type; 26] = [
+        const ALL: [Type; 27] = [
+            Type::Ecn,
             Type::Mark,
             Type::Classid,
             Type::Ifname,
@@ -167,6 +169,7 @@ impl Type {
             Type::Ipv4 => "IPv4 address",
             Type::Ipv6 => "IPv6 address",
             Type::Dscp => "Differentiated Services Code Point",
+            Type::Ecn => "Explicit Congestion Notification",
             Type::CtState => "conntrack state",
             Type::CtStatus => "conntrack status",
             Type::FibType => "fib address type",
@@ -205,6 +208,7 @@ impl Type {
             Type::Service | Type::EtherType => 16,
             Type::EtherAddr => 48,
             Type::Dscp => 6,
+            Type::Ecn => 2,
             Type::Protocol
             | Type::CtDir
             | Type::Icmp
@@ -221,6 +225,7 @@ impl Type {
     fn names(self) -> &'static [(&'static str, u128)] {
         match self {
             Type::Dscp => DSCP,
+            Type::Ecn => &[("not-ect", 0), ("ect1", 1), ("ect0", 2), ("ce", 3)],
             Type::CtState => CT_STATE,
             Type::CtStatus => CT_STATUS,
             Type::FibType => FIB_TYPE,
@@ -384,6 +389,7 @@ fn atom(text: &str, pos: Pos, ty: Type) -> Result<u128, Fault> {
     if value > ty.most() {
         let message = match ty {
             Type::Service => "Service out of range".to_owned(),
+            Type::Protocol => "Protocol out of range".to_owned(),
             _ => format!("Value {value} exceeds valid range 0-{}", ty.most()),
         };
         return Err(Fault::new(pos, message, ""));
@@ -392,7 +398,7 @@ fn atom(text: &str, pos: Pos, ty: Type) -> Result<u128, Fault> {
 }
 
 /// Where a value stands.
-pub(super) fn place(raw: &Raw) -> Pos {
+pub fn place(raw: &Raw) -> Pos {
     match raw {
         Raw::Word(_, pos, _) | Raw::Named(_, pos) | Raw::Expr(_, pos) | Raw::Set(_, pos) => *pos,
         Raw::Prefix(addr, _, pos) => place(addr).to(*pos),
@@ -560,6 +566,8 @@ pub fn order(key: &Expr) -> Vec<(u128, u128)> {
             parts.iter().rev().map(in_memory).collect()
         }
         Expr::Concat(parts) => parts.iter().flat_map(order).collect(),
+        // A number of the machine's own: the last letter says most.
+        Expr::Name(_) => vec![(bounds(key).0.swap_bytes(), 0)],
         _ => vec![bounds(key)],
     }
 }

@@ -82,10 +82,9 @@ impl Ruleset {
         at.map(|at| &mut self.tables[at]).ok_or_else(|| Fault::kernel(name.table_pos, ENOENT, help))
     }
     fn chain_mut(&mut self, name: &Name) -> Result<&mut ChainState, Fault> {
-        let table = self.table_mut(name)?;
-        match table.chain(&name.name) {
-            Some(at) => Ok(&mut table.chains[at]),
-            None => Err(Fault::kernel(name.pos, ENOENT, "nft add chain makes one")),
+        match self.table_mut(name)?.chain(&name.name) {
+            Some(at) => Ok(&mut self.table_mut(name)?.chains[at]),
+            None => Err(self.no_chain(name)),
         }
     }
     pub(super) fn set_mut(&mut self, name: &Name) -> Result<&mut SetState, Fault> {
@@ -122,14 +121,26 @@ impl Ruleset {
             }
             Command::DeleteChain(name) => self.delete_chain(name)?,
             Command::FlushChain(name) => {
-                self.chain_mut(name)?.rules.clear();
-                self.table_mut(name)?.drop_meters();
+                let table = self.table_mut(name)?;
+                let Some(at) = table.chain(&name.name) else {
+                    return Err(Fault::kernel(name.pos, ENOENT, "nft list chains shows those there are"));
+                };
+                table.chains[at].rules.clear();
+                table.drop_meters();
             }
             Command::RenameChain(name, new) => {
                 if self.table_mut(name)?.chain(new).is_some() {
                     return Err(Fault::kernel(name.pos, EEXIST, "there is a chain of this name"));
                 }
+                let old = name.name.clone();
                 self.chain_mut(name)?.name.clone_from(new);
+                let table = self.table_mut(name)?;
+                for rule in table.chains.iter_mut().flat_map(|c| &mut c.rules) {
+                    rule.rule.rename_chain(&old, new);
+                }
+                for s in &mut table.sets {
+                    s.set.rename_chain(&old, new);
+                }
             }
             Command::ListChain(name) => {
                 let table = self.seen(name)?;
@@ -246,6 +257,12 @@ impl Ruleset {
             }
             Command::AddElement(name, create, elements, pos) => {
                 self.add_elements(name, elements, *create, (*pos, clock))?;
+            }
+            Command::GetElement(name, elements, pos) => {
+                let fresh = self.resolved(name, elements)?;
+                let missing = || Fault::new(name.pos, ENOENT, "");
+                let text = self.seen(name)?.got(&name.name, &fresh, o, clock).ok_or_else(missing)?;
+                return text.ok_or_else(|| Fault::kernel(*pos, ENOENT, "it is not in the set"));
             }
             Command::DeleteElement(name, elements, pos) => {
                 for element in self.resolved(name, elements)? {

@@ -260,9 +260,13 @@ impl TableState {
             Compare::Greater => ordered(u128::gt),
             Compare::AtMost => ordered(u128::le),
             Compare::AtLeast => ordered(u128::ge),
-            Compare::Not => match (seen, right) {
+            Compare::Without => match (seen, right) {
                 // None of the flags.
                 ([Seen::Number(n)], Expr::Flags(v, None, _)) => n & v == 0,
+                _ => !is_key(seen, right),
+            },
+            Compare::Not => match (seen, right) {
+                ([Seen::Number(n)], Expr::Flags(v, None, _)) => n != v,
                 _ => !is_key(seen, right),
             },
             Compare::Equal => match (seen, right) {

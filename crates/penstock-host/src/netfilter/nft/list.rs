@@ -2,7 +2,7 @@
 
 use super::live::Clock;
 use super::{ChainState, Ruleset, SetState, TableState};
-use penstock_lang::nft::{Family, Kind, Name, Options, What, show};
+use penstock_lang::nft::{Element, Expr, Family, Kind, Name, Options, What, show, value};
 use std::fmt::Write;
 
 impl ChainState {
@@ -19,7 +19,7 @@ impl ChainState {
             let _ = writeln!(out, "\t\t{}", show::base(base, family, o));
         }
         for rule in self.rules.iter().filter(|_| !bare) {
-            let _ = write!(out, "\t\t{}", show::rule(&rule.rule, o));
+            let _ = write!(out, "\t\t{}", show::rule(&rule.rule, family, o));
             if o.handles {
                 let _ = write!(out, " # handle {}", rule.handle);
             }
@@ -80,6 +80,43 @@ impl TableState {
         let plain = Options { handles: false, ..o.clone() };
         let head = self.head(&plain);
         Some(format!("{head}{}}}\n", s.text(o, clock)))
+    }
+}
+
+impl TableState {
+    /// A set with those of its elements alone that were asked for (`nft get element`): of intervals those that they lie in, in the
+    /// order of the question. `Some(None)`: one is not there.
+    pub(super) fn got(
+        &self,
+        name: &str,
+        asked: &[Element],
+        o: &Options,
+        clock: Clock,
+    ) -> Option<Option<String>> {
+        let s = self.sets.iter().find(|s| s.name == name && !s.set.meter)?;
+        let mut shown = s.kept.shown(&s.set, clock);
+        let found = |key: &Expr| {
+            if let Some(same) = shown.elements.iter().find(|e| e.key == *key) {
+                return Some(same.clone());
+            }
+            let (first, last) = value::bounds(key);
+            let holds = |e: &&Element| {
+                let (from, to) = value::bounds(&e.key);
+                from <= first && last <= to
+            };
+            shown.elements.iter().filter(|_| shown.interval).find(holds).cloned()
+        };
+        let Some(mut all) = asked.iter().map(|e| found(&e.key)).collect::<Option<Vec<Element>>>() else {
+            return Some(None);
+        };
+        if !shown.interval {
+            value::ordered(&mut all);
+        }
+        *shown.elements_mut() = all;
+        shown.states.clear();
+        let plain = Options { handles: false, ..o.clone() };
+        let set = show::set(&s.name, &shown, s.comment.as_deref(), s.handle, o);
+        Some(Some(format!("{}{set}}}\n", self.head(&plain))))
     }
 }
 

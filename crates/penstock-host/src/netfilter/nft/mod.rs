@@ -9,7 +9,9 @@ mod eval;
 mod found;
 mod generated;
 mod list;
+
 mod live;
+mod misspelt;
 mod sets;
 mod state;
 

@@ -253,8 +253,22 @@ impl Ruleset {
     ) -> Result<(), Fault> {
         let fresh = self.resolved(name, elements)?;
         let SetState { set, kept, .. } = self.set_mut(name)?;
-        for element in &fresh {
+        for (element, raw) in fresh.iter().zip(elements) {
             declared(set, element, pos)?;
+            let several = match &element.key {
+                Expr::Range(..) => Some("range"),
+                Expr::Prefix(..) => Some("prefix"),
+                Expr::Name(name) if name.ends_with('*') => Some("prefix"),
+                _ => None,
+            };
+            if let Some(several) = several
+                && !set.interval
+            {
+                let message = format!(
+                    "You must add 'flags interval' to your set declaration if you want to add {several} elements"
+                );
+                return Err(Fault::new(value::place(&raw.key), message, "{ type …; flags interval; }"));
+            }
         }
         // What touches is one where the set says so, and what overlaps is refused elsewhere.
         let one_part = set.interval && set.key.len() == 1;

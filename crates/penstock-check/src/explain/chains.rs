@@ -36,8 +36,8 @@ pub struct Passed {
 pub struct Left {
     /// Mark, ToS, priority.
     pub state: State,
-    /// The command of the rule that dropped them.
-    pub dropped: Option<usize>,
+    /// The rule that dropped them: its command, and the line of the text that it reads.
+    pub dropped: Option<(usize, u32)>,
 }
 
 /// What packets have behind a rule, and where they go on.
@@ -70,7 +70,7 @@ struct Way<'a> {
 ///
 /// Whether anything had to be left out is the other half of the answer.
 pub fn ways<'a>(facts: &'a Facts, output: &'a str, names: &'a mut Names) -> (Vec<Passed>, bool) {
-    let chains = facts.netfilter.by_chain();
+    let chains = facts.netfilter.standing.by_chain();
     if chains.is_empty() {
         return (Vec::new(), false);
     }
@@ -246,7 +246,7 @@ fn then(part: &Passed, ruled: &Ruled, depth: u32, facts: &Facts) -> Option<Fate>
         Target::Edit(Edit::Classify(class)) => state.priority = Priority::Set(class.0),
         Target::Verdict(Verdict::Accept) => at = At::Out,
         Target::Verdict(Verdict::Drop) | Target::Reject(_) => {
-            dropped = Some(ruled.step);
+            dropped = Some((ruled.step, ruled.line));
             at = At::Out;
         }
         Target::Return => at = if depth == 0 { At::Out } else { At::Chain(depth - 1) },

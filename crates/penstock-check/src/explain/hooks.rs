@@ -99,7 +99,7 @@ enum End {
 
 impl<'a> Hooks<'a> {
     pub fn new(facts: &'a Facts) -> Hooks<'a> {
-        Hooks { facts, chains: facts.netfilter.by_chain() }
+        Hooks { facts, chains: facts.netfilter.standing.by_chain() }
     }
 
     /// Takes the packet through the hooks on its way out by `output`.
@@ -151,7 +151,7 @@ impl<'a> Hooks<'a> {
 
     /// The marks a connection may have whose packets the other way look so, of 0 and what rules give it.
     pub fn marks_of(&self, probe: &Probe, output: &str) -> Vec<u32> {
-        let inputs = self.facts.netfilter.rules.iter().filter_map(|r| r.rule.input.as_ref());
+        let inputs = self.facts.netfilter.standing.rules.iter().filter_map(|r| r.rule.input.as_ref());
         let named =
             inputs.filter(|i| !i.wildcard && !i.invert && i.name != "lo").map(|i| Some(i.name.clone()));
         let mut ways: Vec<Option<String>> = named.chain([None, Some("another".to_owned())]).collect();
@@ -189,13 +189,13 @@ impl Way<'_> {
         }
         for ruled in rules.into_iter().flatten() {
             let input = if matches!(hook, "POSTROUTING" | "OUTPUT") { None } else { probe.input.clone() };
-            let line = || own.facts.known_line(&own.facts.steps[ruled.step]);
+            let line = || own.facts.rule_place(ruled.step, ruled.line);
             match fits(&ruled.rule, probe, self.conn, input.as_deref(), self.output, hook) {
                 Some(true) => {}
                 Some(false) => continue,
                 None => {
                     self.said.push(format!(
-                        "{} {chain} line {}: cannot be told from the headers alone; taken as not fitting",
+                        "{} {chain} {}: cannot be told from the headers alone; taken as not fitting",
                         table.name(),
                         line()
                     ));
@@ -203,7 +203,7 @@ impl Way<'_> {
                 }
             }
             self.said.push(format!(
-                "{} {chain} line {}: {}",
+                "{} {chain} {}: {}",
                 table.name(),
                 line(),
                 ruled.rule.target.name(family)

@@ -186,13 +186,15 @@ pub(super) fn unfollowed(facts: &Facts) -> Option<String> {
         text.lines().any(|l| !l.trim_start().starts_with('#') && words.iter().any(|w| l.contains(w)))
     };
     let steps = facts.steps.iter().filter(|s| s.ok());
-    let read = steps.filter(|s| matches!(&s.what, crate::facts::What::Rules(text) if treats(text)));
+    let read = steps.filter(|s| {
+        s.program() == "nft" && matches!(&s.what, crate::facts::What::Rules(text) if treats(text))
+    });
     let mut lines: Vec<u32> = read.map(|s| facts.known_line(s)).filter(|l| *l > 0).collect();
     lines.dedup();
     let shown: Vec<String> = lines.iter().take(8).map(u32::to_string).collect();
     (!shown.is_empty()).then(|| {
         format!(
-            "the rules of line {} (nft, iptables-restore) are not followed: give the packet the mark that they set (`mark N`)",
+            "the rules of line {} (nft) are not followed: give the packet the mark that they set (`mark N`)",
             shown.join(", ")
         )
     })

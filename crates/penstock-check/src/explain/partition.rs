@@ -87,7 +87,11 @@ pub fn partition(facts: &Facts, dev: &str) -> Result<Partition, String> {
             live.extend(entry.by.iter().chain(&entry.through));
         }
         index.push(&entry.cube);
-        let (line, class) = (entry.by.map_or(0, |s| facts.known_line(&facts.steps[s])), place(&entry.to));
+        let line = match (&entry.to, entry.by) {
+            (To::Fell(step, line), _) => facts.rule_line(*step, *line),
+            (_, by) => by.map_or(0, |s| facts.known_line(&facts.steps[s])),
+        };
+        let class = place(&entry.to);
         let more = meeting.len().saturating_sub(NAMED);
         let except = meeting.into_iter().take(NAMED).collect();
         debug_assert_eq!(at, parts.len());
@@ -157,8 +161,8 @@ pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partitio
     if !ways.is_empty() {
         let ways: Vec<_> = ways.into_iter().map(|w| (w.cube, w.fate)).collect();
         let all = expand(&ways, &Vec::new(), MAX_PARTS, &mut |fate| {
-            if let Some(step) = fate.dropped {
-                return vec![(Cube::all(), (To::None("dropped"), Some(step), Vec::new()))];
+            if let Some((step, line)) = fate.dropped {
+                return vec![(Cube::all(), (To::Fell(step, line), None, Vec::new()))];
             }
             let mut list = space.root(&fate.state);
             if let Some(source) = fate.state.translated {
@@ -206,7 +210,7 @@ pub(super) fn devices(facts: &Facts, device: &Device, names: &mut Names) {
     for name in &facts.foreign {
         names.input(name);
     }
-    for input in facts.netfilter.rules.iter().filter_map(|r| r.rule.input.as_ref()) {
+    for input in facts.netfilter.standing.rules.iter().filter_map(|r| r.rule.input.as_ref()) {
         if !(input.wildcard && input.name.is_empty()) {
             names.known(input);
         }
@@ -289,6 +293,7 @@ pub(super) fn place(to: &To) -> String {
         To::Among(first, last) if first == last => first.to_string(),
         To::Among(first, last) => format!("{first}-{last}"),
         To::Tin(name) => name.clone(),
+        To::Fell(..) => "dropped".to_owned(),
     }
 }
 

@@ -11,6 +11,7 @@ mod generated;
 mod list;
 mod live;
 mod sets;
+mod standing;
 mod state;
 
 use super::Hook;
@@ -20,6 +21,7 @@ use super::state::Memory;
 use live::Kept;
 use penstock_lang::iptables;
 use penstock_lang::nft::{Base, Data, Expr, Family, Rule, Set, Statement, Verdict};
+pub use standing::{StandingChain, StandingTable, Written};
 use state::ObjectState;
 
 /// A rule with its handle.
@@ -30,6 +32,7 @@ struct RuleState {
     rule: Rule,
     /// By statement, where any remembers something; else empty.
     memory: Vec<Memory>,
+    written: Written,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -39,6 +42,7 @@ struct ChainState {
     base: Option<Base>,
     comment: Option<String>,
     rules: Vec<RuleState>,
+    written: Written,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -69,6 +73,8 @@ pub struct Ruleset {
     tables: Vec<TableState>,
     /// The last handle given to a table.
     handles: u64,
+    /// The last call that changed anything.
+    last: Written,
 }
 
 impl TableState {

@@ -69,7 +69,9 @@ impl Standing {
                 continue;
             }
             let table = staged.as_ref().map(|s| s.0);
-            let Ok(read) = restore::read_line(line, number, table, &options, (family, kernel)) else { return };
+            let Ok(read) = restore::read_line(line, number, table, &options, (family, kernel)) else {
+                return;
+            };
             match (read, &mut staged) {
                 (Line::Table(name), _) => {
                     skipping = options.table.as_deref().is_some_and(|t| t != name);
@@ -123,7 +125,9 @@ impl OfNft {
     pub(crate) fn by(&self, written: Written, steps: &[Step]) -> (usize, u32) {
         let step = self.calls.iter().find(|c| c.0 >= written.call).map_or(0, |c| c.1);
         let reads = steps.get(step).is_some_and(|s| {
-            s.words.iter().any(|w| w == "--file" || w.starts_with('-') && !w.starts_with("--") && w.ends_with('f'))
+            s.words
+                .iter()
+                .any(|w| w == "--file" || w.starts_with('-') && !w.starts_with("--") && w.ends_with('f'))
         });
         (step, if reads { written.line } else { 0 })
     }
@@ -145,8 +149,13 @@ pub(crate) fn apply(rules: &mut Vec<Ruled>, of: (Family, Table), action: &Action
     let places = |rules: &[Ruled], chain: &str| -> Vec<usize> {
         rules.iter().enumerate().filter(|r| same(r.1, chain)).map(|r| r.0).collect()
     };
-    let new = |chain: &str, rule: &penstock_lang::iptables::Rule| {
-        Ruled { family, table, chain: chain.to_owned(), rule: rule.clone(), step: by.0, line: by.1 }
+    let new = |chain: &str, rule: &penstock_lang::iptables::Rule| Ruled {
+        family,
+        table,
+        chain: chain.to_owned(),
+        rule: rule.clone(),
+        step: by.0,
+        line: by.1,
     };
     match action {
         Action::Append(chain, more, _) => rules.extend(more.iter().map(|r| new(chain, r))),

@@ -19,6 +19,10 @@ pub enum Place {
     Word(i32),
     /// The mark the packet has when it comes.
     Mark,
+    /// What connection tracking says of the packet: a number of [`STATES`]; every one from 4 on is `invalid`.
+    State,
+    /// The mark of its connection, where rules ask for it; sets of packets as they come have it at [`Place::Mark`].
+    Conn,
     /// `skb->priority` as whoever made the packet set it.
     Priority,
     /// Whether the packet comes from another machine (1) or is this machine's own (0).
@@ -29,6 +33,14 @@ pub enum Place {
     Long(u32),
     /// Something the headers do not tell: a number of [`Names`].
     Other(u32),
+}
+
+/// What connection tracking says of packets, by [`Place::State`].
+pub const STATES: [&str; 5] = ["new", "established", "related", "untracked", "invalid"];
+
+/// Packets of which connection tracking says this: a number of [`STATES`].
+pub fn in_state(state: u32) -> Cube {
+    if state >= 4 { Cube::of(Place::State, 4, 4) } else { Cube::of(Place::State, 7, state) }
 }
 
 /// Bits with values, by place.

@@ -118,7 +118,7 @@ pub fn partition(facts: &Facts, dev: &str) -> Result<Partition, String> {
         .collect();
     never.sort_unstable();
     never.dedup();
-    (all.parts, all.never, all.unfollowed) = (parts, never, super::unfollowed(facts));
+    (all.parts, all.never) = (parts, never);
     Ok(all)
 }
 
@@ -132,11 +132,11 @@ pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partitio
     let feeds = feed::feeds(facts, dev);
     let ingress = !feeds.is_empty() && feeds.iter().all(|f| f.ingress);
     let from = feeds.iter().find(|f| !f.ingress).map_or(dev, |f| f.device.name.as_str());
-    let (ways, cut) = match ingress {
-        true => (Vec::new(), false),
+    let chains::Ways { all, cut, lost } = match ingress {
+        true => chains::Ways { all: Vec::new(), cut: false, lost: Vec::new() },
         false => chains::ways(facts, from, &mut space.names),
     };
-    let ways = alive(ways);
+    let ways = alive(all);
     space.cut = cut;
     let mut entries: Vec<Entry> = Vec::new();
     if ingress {
@@ -179,7 +179,8 @@ pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partitio
         entries = Entry::of(all.unwrap_or_default());
     }
     let Space { names, cut, .. } = space;
-    Ok(Partition { entries, names, parts: Vec::new(), never: Vec::new(), cut, unfollowed: None })
+    let unfollowed = super::unfollowed(facts, &lost);
+    Ok(Partition { entries, names, parts: Vec::new(), never: Vec::new(), cut, unfollowed })
 }
 
 /// The same of what the device takes in: where its filters send it.
@@ -215,6 +216,7 @@ pub(super) fn devices(facts: &Facts, device: &Device, names: &mut Names) {
             names.known(input);
         }
     }
+    super::nft::devices(&facts.netfilter.of_nft.tables, names);
     for dev in device.filters.iter().filter_map(|f| f.options.str("indev")) {
         names.input(dev);
     }

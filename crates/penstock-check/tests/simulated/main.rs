@@ -3,6 +3,7 @@
 //! `PENSTOCK_SETS=N` tries so many sets, `PENSTOCK_DIFFS=N` so many pairs.
 
 mod machine;
+mod nft;
 mod sets;
 
 use machine::{Machine, READY, TAGGED};
@@ -51,10 +52,19 @@ fn leaf(facts: &Facts, took: &(Vec<Handle>, String)) -> String {
 
 #[test]
 fn packets_go_where_explain_and_the_parts_say() {
-    let (rounds, mut tried, mut cut, mut wrong) = (number("PENSTOCK_SETS", 24), 0, 0, String::new());
+    packets_go_where_it_is_said(1000, number("PENSTOCK_SETS", 24), set);
+}
+
+#[test]
+fn packets_go_where_rules_of_nft_send_them() {
+    packets_go_where_it_is_said(80_000, number("PENSTOCK_SETS", 40), nft::set);
+}
+
+fn packets_go_where_it_is_said(seed: u64, rounds: usize, set: fn(&mut Dice) -> (Vec<String>, bool)) {
+    let (mut tried, mut cut, mut wrong) = (0, 0, String::new());
     let from = number("PENSTOCK_SETS_FROM", 0);
     for round in from..from + rounds {
-        let mut dice = Dice(1000 + round as u64);
+        let mut dice = Dice(seed + round as u64);
         let (commands, wall) = set(&mut dice);
         let (mut machine, kept) = Machine::new(&commands, wall);
         let facts = read(&kept, wall);

@@ -278,7 +278,7 @@ fn table(dice: &mut Dice, classes: &[&str]) -> Vec<String> {
 }
 
 /// Qdiscs, classes and filters of `eth0`.
-fn tree(dice: &mut Dice) -> Vec<String> {
+pub fn tree(dice: &mut Dice) -> Vec<String> {
     let class = |all: &[(&str, &str)], words: &str| -> Vec<String> {
         all.iter().map(|(p, c)| format!("tc class add dev eth0 parent {p} classid {c} {words}")).collect()
     };
@@ -368,7 +368,7 @@ fn tree(dice: &mut Dice) -> Vec<String> {
 }
 
 /// Rules of netfilter for one family.
-fn rules(dice: &mut Dice, six: bool) -> Vec<String> {
+pub fn rules(dice: &mut Dice, six: bool) -> Vec<String> {
     let table = if six { "ip6tables" } else { "iptables" };
     let nets = if six { ["2001:db8::/48", "2001:db8:1::/48"] } else { ["10.0.0.0/9", "10.1.0.0/16"] };
     let mut lines = vec![format!("{table} -t mangle -N S")];

@@ -26,11 +26,11 @@ const MAX_PARTS: usize = 60_000;
 
 /// Packets and what became of them.
 #[derive(Clone, Debug)]
-pub struct Passed {
+struct Passed {
     /// The packets; those of earlier ones are not among them.
-    pub cube: Cube,
+    cube: Cube,
     /// What they leave with.
-    pub fate: Left,
+    fate: Left,
     at: At,
 }
 
@@ -77,8 +77,8 @@ struct Way<'a> {
 
 /// What the rules make of packets.
 pub struct Ways {
-    /// The packets, each with what it leaves with; empty where there are no rules.
-    pub all: Vec<Passed>,
+    /// The packets, each with what it leaves with; those of earlier ones are not among them. Empty where there are no rules.
+    pub all: Vec<(Cube, Left)>,
     /// Whether anything had to be left out.
     pub cut: bool,
     /// What is not followed, with its place.
@@ -134,7 +134,7 @@ pub fn ways<'a>(facts: &'a Facts, output: &'a str, names: &'a mut Names) -> Ways
         }
         all.cut |= way.cut;
         all.lost.extend(way.lost);
-        all.all.extend(way.parts.into_iter().rev());
+        all.all.extend(way.parts.into_iter().rev().map(|p| (p.cube, p.fate)));
     }
     all.lost.sort();
     all.lost.dedup();
@@ -390,6 +390,7 @@ fn changed(fate: &Left, way: &nft::Way, by: (usize, u32)) -> Option<Left> {
                 state.six = six;
             }
             Change::Priority(n) => state.priority = Priority::Set(n),
+            Change::Lost => {}
             Change::Source(to) => {
                 let six = way.asked.iter().any(|c| c.at(Place::Ethertype).1 == u32::from(IP6));
                 state.translated = Some(match to {

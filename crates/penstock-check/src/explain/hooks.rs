@@ -80,6 +80,9 @@ fn over(facts: &Facts, above: &str, probe: &Probe) -> String {
     made.map_or_else(|| format!("{above}.{}", tci & 0xfff), |v| v.0.to_owned())
 }
 
+/// What stands at each hook, by the device that packets leave by.
+type Known = BTreeMap<(&'static str, String), Rc<Vec<Station>>>;
+
 /// netfilter's rules by chain.
 pub(super) struct Hooks<'a> {
     facts: &'a Facts,
@@ -87,7 +90,7 @@ pub(super) struct Hooks<'a> {
     /// Devices that rules name.
     names: Names,
     /// What stands at each hook for packets that leave by a device, as far as somebody has asked.
-    stations: RefCell<BTreeMap<(&'static str, String), Rc<Vec<Station>>>>,
+    stations: RefCell<Known>,
 }
 
 struct Way<'a> {
@@ -229,7 +232,7 @@ impl<'a> Hooks<'a> {
 
     /// The marks a connection may have whose packets the other way look so, of 0 and what rules give it.
     pub fn marks_of(&self, probe: &Probe, output: &str) -> Vec<u32> {
-        let inputs = self.facts.netfilter.standing.rules.iter().filter_map(|r| r.rule.input.as_ref());
+        let inputs = self.names.inputs.iter();
         let named =
             inputs.filter(|i| !i.wildcard && !i.invert && i.name != "lo").map(|i| Some(i.name.clone()));
         let mut ways: Vec<Option<String>> = named.chain([None, Some("another".to_owned())]).collect();
@@ -304,8 +307,11 @@ impl Way<'_> {
             }
             let Some(way) = way else { continue };
             self.said.push(format!("{name} {}: {}", place(), line.text));
-            self.said
-                .extend(line.lost.iter().map(|lost| format!("{name} {}: `{lost}` is not followed", place())));
+            if way.changes.contains(&nft::Change::Lost) {
+                let lost =
+                    line.lost.iter().map(|lost| format!("{name} {}: `{lost}` is not followed", place()));
+                self.said.extend(lost);
+            }
             for change in &way.changes {
                 self.change(change, probe);
             }
@@ -330,6 +336,7 @@ impl Way<'_> {
             nft::Change::Conn(bits) => self.conn = bits.of(probe.mark, self.conn),
             nft::Change::Tos { mask, value, .. } => probe.tos = probe.tos & !mask | value,
             nft::Change::Priority(n) => self.class = Some(n),
+            nft::Change::Lost => {}
             nft::Change::Source(to) => self.translate(to, probe),
         }
     }

@@ -10,7 +10,7 @@ pub(super) use change::Change;
 use change::changed;
 
 use super::ask::{State, tos_at};
-use super::cube::{Any, Cube, Names, Place, both};
+use super::cube::{Any, Cube, Names, Place};
 use crate::facts::Facts;
 use crate::filters::{IP, IP6};
 use penstock_host::netfilter::nft::{StandingChain, StandingTable};
@@ -89,6 +89,15 @@ pub(super) enum End {
     Jump(String),
     /// In another chain alone.
     Goto(String),
+}
+
+/// More sets than these are not made of one rule.
+const MOST: usize = 1 << 17;
+
+/// Both of two lists; `None` where they would be too many.
+fn both(a: &[Cube], b: &[Cube]) -> Option<Any> {
+    let few = a.len().saturating_mul(b.len()) <= MOST;
+    few.then(|| a.iter().flat_map(|x| b.iter().filter_map(|y| x.and(y))).collect())
 }
 
 /// Who asks.
@@ -256,12 +265,12 @@ impl Asking<'_> {
                 let Some(groups) = self.groups(key, map) else {
                     // Some of its verdicts may hold: that is a condition, and what then becomes of the packet nobody says.
                     line.lost.push(self.text(first));
-                    self.statements(rest, so, line);
+                    self.statements(rest, so.lost(), line);
                     return;
                 };
                 let Some(groups) = self.all_now(groups, &so) else {
                     line.lost.push(self.text(first));
-                    self.statements(rest, so, line);
+                    self.statements(rest, so.lost(), line);
                     return;
                 };
                 for (asked, data) in groups {
@@ -279,7 +288,7 @@ impl Asking<'_> {
             Statement::Nat(text) => self.translates(text, so, line),
             Statement::Notrack => {
                 line.lost.push(self.text(first));
-                self.statements(rest, so, line);
+                self.statements(rest, so.lost(), line);
             }
             Statement::Counter(..) | Statement::Object(..) | Statement::Log(_) | Statement::Other(_) => {
                 self.statements(rest, so, line);
@@ -296,6 +305,7 @@ impl Asking<'_> {
             // Filters see another destination then.
             _ => {
                 line.lost.push(text.to_owned());
+                let so = so.lost();
                 line.ways.push(Way { asked: so.asked, changes: so.changes, end: End::Accept });
                 return;
             }
@@ -318,6 +328,8 @@ impl Asking<'_> {
     fn those(&mut self, asked: Any, rest: &[Statement], so: So, line: &mut Line) {
         let Some(both) = both(&so.asked, &asked) else {
             line.lost.push(line.text.clone());
+            let changes = [so.changes, vec![Change::Lost]].concat();
+            line.ways.push(Way { asked: so.asked, changes, end: End::Next });
             return;
         };
         self.statements(rest, So { asked: both, ..so.clone() }, line);
@@ -346,7 +358,7 @@ impl Asking<'_> {
             let groups = self.groups(key, map).and_then(|g| self.all_now(g, &so));
             let Some(groups) = groups else {
                 line.lost.push(self.text(whole));
-                return self.statements(rest, so, line);
+                return self.statements(rest, so.lost(), line);
             };
             for (asked, data) in groups {
                 let Data::Value(value) = data else { continue };
@@ -358,7 +370,10 @@ impl Asking<'_> {
                 match changed(left, &value) {
                     Some(Some(change)) => self.statements(rest, goes_on(&so, change), line),
                     Some(None) => self.statements(rest, so, line),
-                    None => line.lost.push(self.text(whole)),
+                    None => {
+                        line.lost.push(self.text(whole));
+                        self.statements(rest, so.lost(), line);
+                    }
                 }
             }
             if !so.changes.is_empty() {
@@ -380,7 +395,7 @@ impl Asking<'_> {
             Some(None) => self.statements(rest, so, line),
             None => {
                 line.lost.push(self.text(whole));
-                self.statements(rest, so, line);
+                self.statements(rest, so.lost(), line);
             }
         }
     }
@@ -460,6 +475,11 @@ fn end(verdict: &Verdict) -> End {
 }
 
 impl So {
+    /// A statement is not followed here.
+    fn lost(mut self) -> So {
+        self.changes.push(Change::Lost);
+        self
+    }
     fn note(&mut self, change: Change) {
         match change {
             Change::Mark(b) | Change::Conn(b) if b.of_mark | b.of_conn != 0 => self.blurred = true,
@@ -469,7 +489,7 @@ impl So {
                 self.state.tos = (self.state.tos.0 | mask, self.state.tos.1 & !mask | value);
                 self.state.six = six;
             }
-            Change::Priority(_) | Change::Source(_) => {}
+            Change::Priority(_) | Change::Source(_) | Change::Lost => {}
         }
     }
 }

@@ -4,7 +4,7 @@ use super::ask::Translated;
 use super::chains;
 use super::cover::{Index, Left, Patience, left};
 use super::cube::{Cube, Names, Place, words};
-use super::diagram::expand;
+use super::diagram::{expand, tidy};
 use super::space::{Entry, INGRESS, Space, To, hook};
 use super::{Probe, device, feed};
 use crate::facts::{Device, Facts};
@@ -136,7 +136,8 @@ pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partitio
         true => chains::Ways { all: Vec::new(), cut: false, lost: Vec::new() },
         false => chains::ways(facts, from, &mut space.names),
     };
-    let ways = alive(all);
+    let filters = feeds.iter().flat_map(|f| &f.device.filters).chain(&device.filters);
+    let ways = alive(plain(all, filters.into_iter().any(asks_connection)));
     space.cut = cut;
     let mut entries: Vec<Entry> = Vec::new();
     if ingress {
@@ -159,7 +160,6 @@ pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partitio
         }
     }
     if !ways.is_empty() {
-        let ways: Vec<_> = ways.into_iter().map(|w| (w.cube, w.fate)).collect();
         let all = expand(&ways, &Vec::new(), MAX_PARTS, &mut |fate| {
             if let Some((step, line)) = fate.dropped {
                 return vec![(Cube::all(), (To::Fell(step, line), None, Vec::new()))];
@@ -232,16 +232,32 @@ fn asks_tags(filter: &Filter) -> bool {
         || filter.kind == "flow" && filter.options.u32("keys").is_some_and(|keys| keys >> 16 & 1 != 0)
 }
 
+/// Whether a filter's actions look at the connection's mark.
+fn asks_connection(filter: &Filter) -> bool {
+    filter.actions().any(|(kind, _)| matches!(kind, "connmark" | "ctinfo"))
+}
+
+/// The ways in fewer sets: where no filter looks at the connection's mark, it makes no difference behind the hooks.
+fn plain(ways: Vec<(Cube, chains::Left)>, connection: bool) -> Vec<(Cube, chains::Left)> {
+    let one = |(cube, mut fate): (Cube, chains::Left)| {
+        if !connection {
+            fate.state.conn = (0, 0);
+        }
+        (cube, fate)
+    };
+    tidy(ways.into_iter().map(one).collect())
+}
+
 /// Without the ways that no packet goes.
-fn alive(ways: Vec<chains::Passed>) -> Vec<chains::Passed> {
+fn alive(ways: Vec<(Cube, chains::Left)>) -> Vec<(Cube, chains::Left)> {
     let mut index = Index::default();
     let mut patience = Patience::new(ways.len());
-    let mut out: Vec<chains::Passed> = Vec::new();
+    let mut out = Vec::new();
     for way in ways {
-        let meeting = index.meeting(&way.cube);
+        let meeting = index.meeting(&way.0);
         let others: Vec<&Cube> = meeting.iter().map(|&i| index.get(i)).collect();
-        if left(&way.cube, &others, &mut patience) != Left::Nothing {
-            index.push(&way.cube);
+        if left(&way.0, &others, &mut patience) != Left::Nothing {
+            index.push(&way.0);
             out.push(way);
         }
     }

@@ -240,6 +240,7 @@ impl Probe {
             caught,
             input: None,
             mark: 0,
+            state: None,
             ..self.clone()
         }
     }

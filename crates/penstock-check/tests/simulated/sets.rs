@@ -570,13 +570,26 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("htb rate 1gbit", "htb rate 2gbit"),
     ("hfsc sc", "hfsc ls"),
     ("goto chain 3", "ok"),
+    ("mark set 1", "mark set 2"),
+    ("mark set 3", "mark set 1"),
+    ("tcp dport 80 ", "tcp dport 22 "),
+    ("tcp : accept", "tcp : drop"),
+    ("priority -150;", "priority -170;"),
+    ("policy drop;", ""),
+    ("new : jump S", "new : accept"),
+    ("{ 22, 53 }", "{ 53, 80 }"),
+    ("iifname eth1", "iifname eth2"),
+    ("dscp set ef", "dscp set cs1"),
+    ("80, 50-60", "22, 50-60"),
+    ("priority set 1:10", "priority set 1:20"),
 ];
 
 /// The commands with one thing changed, or written otherwise without a change of meaning.
 pub fn changed(dice: &mut Dice, commands: &[String]) -> Vec<String> {
     let mut out = commands.to_vec();
-    let places: Vec<usize> =
-        (0..out.len()).filter(|n| out[*n].contains(" filter add ") || out[*n].contains(" -A ")).collect();
+    let places: Vec<usize> = (0..out.len())
+        .filter(|n| [" filter add ", " -A ", " rule "].iter().any(|w| out[*n].contains(w)))
+        .collect();
     if places.is_empty() {
         return out;
     }

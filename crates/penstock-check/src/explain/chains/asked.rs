@@ -1,7 +1,7 @@
 //! What a rule of iptables asks, as sets of packets.
 
 use super::super::ask::State;
-use super::super::cube::{Any, Cube, Names, Place, both, in_state, none_of, range};
+use super::super::cube::{Any, Cube, Names, Place, both, in_states, none_of, range};
 use crate::filters::{IP, IP6};
 use penstock_lang::iptables::extension::state;
 use penstock_lang::iptables::{
@@ -160,12 +160,12 @@ pub(in crate::explain) fn states(c: &Conntrack) -> Option<(u8, bool)> {
 
 /// Whether a number of [`super::super::cube::STATES`] is among such bits.
 pub(in crate::explain) fn has_state(bits: u8, number: u32) -> bool {
-    let all = [state::NEW, state::ESTABLISHED, state::RELATED, state::UNTRACKED, state::INVALID];
+    let all = [state::NEW, state::UNTRACKED, state::ESTABLISHED, state::RELATED, state::INVALID];
     bits & all[number.min(4) as usize] != 0
 }
 
 fn of_states(bits: u8) -> Any {
-    (0..5).filter(|n| has_state(bits, *n)).map(in_state).collect()
+    in_states(|n| has_state(bits, n))
 }
 
 fn proto(protocol: u8, six: bool) -> Cube {

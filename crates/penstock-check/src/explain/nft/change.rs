@@ -23,6 +23,8 @@ pub(in crate::explain) enum Change {
     Priority(u32),
     /// The source becomes this; `None`: the address of the device it leaves by, which nobody says.
     Source(Option<IpAddr>),
+    /// Something that is not followed, which is said.
+    Lost,
 }
 
 /// A mark's new value: `mark & of_mark ^ connmark & of_conn ^ xor`, no bit of which comes from both.

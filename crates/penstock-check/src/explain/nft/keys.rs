@@ -2,8 +2,8 @@
 //!
 //! Follows: linux v6.12 `net/netfilter/nft_payload.c`, `nft_meta.c`, `nft_ct.c`, `nft_cmp.c`, `nft_lookup.c`.
 
-use super::super::cube::{Any, Cube, Place, both, in_state, none_of, range};
-use super::Asking;
+use super::super::cube::{Any, Cube, Place, in_states, none_of, range};
+use super::{Asking, both};
 use crate::filters::{IP, IP6};
 use penstock_lang::iptables::Iface;
 use penstock_lang::nft::{Compare, Expr, Op, Set, Statement, value};
@@ -38,7 +38,7 @@ struct Key {
 }
 
 /// The bits of nft's `ct state`, by the numbers of [`super::super::cube::STATES`].
-const STATE_BITS: [u128; 5] = [8, 2, 4, 64, 1];
+const STATE_BITS: [u128; 5] = [8, 64, 2, 4, 1];
 
 /// What is in both; `None`: too many.
 fn joined(a: Any, b: Any) -> Option<Any> {
@@ -202,10 +202,7 @@ impl Key {
                 };
                 joined(least(from), none_of(&least(to.saturating_add(1)))?)?
             }
-            Loc::State => {
-                let fits = |n: &usize| (from..=to).contains(&STATE_BITS[*n]);
-                (0..5).filter(fits).map(|n| in_state(n as u32)).collect()
-            }
+            Loc::State => in_states(|n| (from..=to).contains(&STATE_BITS[n as usize])),
             Loc::Input | Loc::Output => return None,
         })
     }
@@ -225,15 +222,15 @@ impl Key {
             }
             Loc::Const(n) if n & mask == is => vec![Cube::all()],
             Loc::Six(_) | Loc::Const(_) => Vec::new(),
-            Loc::State => {
-                let fits = |n: &usize| STATE_BITS[*n] & mask == is;
-                (0..5).filter(fits).map(|n| in_state(n as u32)).collect()
-            }
+            Loc::State => in_states(|n| STATE_BITS[n as usize] & mask == is),
             Loc::Length(_) | Loc::Input | Loc::Output => return None,
         })
     }
     /// The packets that have any of these bits.
     fn any(&self, flags: u128) -> Option<Any> {
+        if let Loc::State = self.loc {
+            return Some(in_states(|n| STATE_BITS[n as usize] & flags & self.mask != 0));
+        }
         let mut out = Vec::new();
         for bit in (0..128).map(|n| 1u128 << n).filter(|bit| flags & bit != 0) {
             if self.mask & bit != 0 {
@@ -331,6 +328,11 @@ impl Asking<'_> {
                     let mut found = Vec::new();
                     for element in all {
                         found.extend(shows(&keys, element, self)?);
+                    }
+                    if let [Key { loc: Loc::State, .. }] = keys.as_slice() {
+                        let has =
+                            |n: u32| found.iter().any(|c| in_states(|m| m == n).iter().any(|s| c.meets(s)));
+                        found = in_states(has);
                     }
                     (found, how == Compare::Not)
                 }

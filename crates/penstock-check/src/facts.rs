@@ -387,6 +387,34 @@ impl Facts {
             _ => step.line,
         }
     }
+    /// The line of a rule that stands in a text which a command reads (`line`, from 1; 0 is the command itself): in the script where it can
+    /// be found there, else the command's.
+    pub(crate) fn rule_line(&self, step: usize, line: u32) -> u32 {
+        self.line_in_script(step, line).unwrap_or_else(|| self.known_line(&self.steps[step]))
+    }
+    /// The same in words; of a text that is not the script's with its own line.
+    pub(crate) fn rule_place(&self, step: usize, line: u32) -> String {
+        let place = format!("line {}", self.rule_line(step, line));
+        if line == 0 || self.line_in_script(step, line).is_some() {
+            return place;
+        }
+        let file = self.steps[step].words.iter().skip(1).rfind(|w| !w.starts_with('-') && !w.contains(' '));
+        let file = file.map_or("what it reads", String::as_str);
+        format!("{place}, line {line} of {file}")
+    }
+    fn line_in_script(&self, step: usize, line: u32) -> Option<u32> {
+        let step = &self.steps[step];
+        let What::Rules(text) = &step.what else { return None };
+        if line == 0 || step.file != self.name {
+            return None;
+        }
+        let words: Vec<String> =
+            text.lines().nth(line as usize)?.split_whitespace().map(str::to_owned).collect();
+        // A here-document's line is the one that reads so.
+        let begins = self.source.heredoc(step.line).map(|b| b + line - 1);
+        let own = begins.filter(|&n| words.first().is_none_or(|w| self.source.line(n).contains(w.as_str())));
+        own.or_else(|| self.source.writes(&words))
+    }
     /// Devices the script put a qdisc on.
     pub fn shaped(&self) -> impl Iterator<Item = &Device> {
         self.devices.iter().filter(|d| d.qdiscs.iter().any(|q| q.step.is_some()))

@@ -39,6 +39,7 @@ mod rights;
 pub mod rules;
 mod source;
 mod sourced;
+mod standing;
 mod syntax;
 mod uci;
 mod unknown;

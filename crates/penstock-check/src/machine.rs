@@ -59,6 +59,8 @@ pub(crate) struct Watched<'a> {
     pub(crate) lives: Vec<Device>,
     /// Whether a failing command ends the script.
     pub(crate) errexit: bool,
+    /// Calls of `nft` that changed something, counted as the machine counts them, with the commands that they were.
+    pub(crate) nft_calls: Vec<(u32, usize)>,
     /// What stands for the unknown.
     pub(crate) unknown: Option<String>,
     /// The device that an unknown one is taken for.
@@ -285,6 +287,10 @@ impl Watched<'_> {
             output = told;
         }
         let at = self.log.borrow().len() + self.pending.borrow().len();
+        let calls = self.seen().netfilter().nft_calls();
+        if self.nft_calls.last().is_none_or(|c| c.0 != calls) {
+            self.nft_calls.push((calls, at));
+        }
         if output.status == 0 {
             if let What::Tc(commands) = &what {
                 commands.iter().for_each(|c| self.after(c, at));

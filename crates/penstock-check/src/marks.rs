@@ -1,8 +1,9 @@
 //! The packet filter's rules with the commands that made them, and who sets which mark.
 
 use crate::facts::{Step, What};
+use crate::standing::{OfNft, Standing, apply, by_chain};
 use penstock_lang::iptables::{Action, Connmark, Edit, Family, Iface, Match, Rule, Table, Target, Verdict};
-use penstock_model::Handle;
+use penstock_model::{Handle, Kernel};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A rule as it stands.
@@ -18,13 +19,19 @@ pub struct Ruled {
     pub rule: Rule,
     /// The command.
     pub step: usize,
+    /// The line of the text that the command reads, from 1; 0 is the command itself.
+    pub line: u32,
 }
 
 /// Rules of `iptables` and `ip6tables`, and what `nft` and restored files say of marks.
 #[derive(Clone, Debug, Default)]
 pub struct Netfilter {
-    /// Rules in the order of their chains.
+    /// Rules that were typed one by one, in the order of their chains.
     pub rules: Vec<Ruled>,
+    /// All rules of `iptables` and `ip6tables` as they stand at the end, typed or restored.
+    pub standing: Standing,
+    /// The rules of `nft` as they stand at the end.
+    pub of_nft: OfNft,
     /// The user's chains with the commands that made them.
     pub chains: Vec<(Family, Table, String, usize)>,
     /// Whether rules came from texts that are not read rule by rule.
@@ -83,14 +90,18 @@ pub fn is_marking(step: &Step) -> bool {
 
 impl Netfilter {
     /// From a script's commands.
-    pub fn of(steps: &[Step]) -> Netfilter {
+    pub fn of(steps: &[Step], kernel: Kernel) -> Netfilter {
         let mut n = Netfilter::default();
         for (at, step) in steps.iter().enumerate().filter(|s| s.1.ok()) {
             match &step.what {
                 What::Iptables(command) => {
-                    n.apply(command.program.family, command.table, &command.action, at)
+                    n.apply(command.program.family, command.table, &command.action, at);
+                    n.standing.carry_out(command, at, 0);
                 }
-                What::Rules(text) => n.text(text, at),
+                What::Rules(text) => {
+                    n.text(text, at);
+                    n.standing.restore(&step.words, text, at, kernel);
+                }
                 _ => {}
             }
         }
@@ -98,68 +109,12 @@ impl Netfilter {
     }
 
     fn apply(&mut self, family: Family, table: Table, action: &Action, step: usize) {
-        let same = |r: &Ruled, chain: &str| r.family == family && r.table == table && r.chain == chain;
+        apply(&mut self.rules, (family, table), action, (step, 0));
         match action {
-            Action::Append(chain, rules, _) => {
-                for rule in rules {
-                    self.rules.push(Ruled { family, table, chain: chain.clone(), rule: rule.clone(), step });
-                }
-            }
-            Action::Insert(chain, number, rules, _) => {
-                let places: Vec<usize> =
-                    self.rules.iter().enumerate().filter(|r| same(r.1, chain)).map(|r| r.0).collect();
-                let end = places.last().map_or(self.rules.len(), |l| l + 1);
-                let at = places.get(*number as usize - 1).copied().unwrap_or(end);
-                let new = rules.iter().map(|r| Ruled {
-                    family,
-                    table,
-                    chain: chain.clone(),
-                    rule: r.clone(),
-                    step,
-                });
-                self.rules.splice(at..at, new);
-            }
-            Action::Replace(chain, number, rule, _) => {
-                let place = self
-                    .rules
-                    .iter()
-                    .enumerate()
-                    .filter(|r| same(r.1, chain))
-                    .nth(*number as usize - 1)
-                    .map(|r| r.0);
-                if let Some(at) = place {
-                    self.rules[at] =
-                        Ruled { family, table, chain: chain.clone(), rule: (**rule).clone(), step };
-                }
-            }
-            Action::Delete(chain, rules) => {
-                for rule in rules {
-                    if let Some(at) = self.rules.iter().position(|r| same(r, chain) && r.rule == *rule) {
-                        self.rules.remove(at);
-                    }
-                }
-            }
-            Action::DeleteNumber(chain, number) => {
-                let place = self
-                    .rules
-                    .iter()
-                    .enumerate()
-                    .filter(|r| same(r.1, chain))
-                    .nth(*number as usize - 1)
-                    .map(|r| r.0);
-                if let Some(at) = place {
-                    self.rules.remove(at);
-                }
-            }
             Action::NewChain(name) => self.chains.push((family, table, name.clone(), step)),
             Action::DeleteChain(name) => {
                 self.chains
                     .retain(|c| (c.0, c.1) != (family, table) || name.as_ref().is_some_and(|n| *n != c.2));
-            }
-            Action::Flush(chain) => {
-                self.rules.retain(|r| {
-                    (r.family, r.table) != (family, table) || chain.as_ref().is_some_and(|c| *c != r.chain)
-                });
             }
             _ => {}
         }
@@ -288,11 +243,7 @@ impl Netfilter {
 
     /// Chains with their rules, in order.
     pub fn by_chain(&self) -> BTreeMap<(u8, Table, &str), Vec<&Ruled>> {
-        let mut chains: BTreeMap<_, Vec<&Ruled>> = BTreeMap::new();
-        for rule in &self.rules {
-            chains.entry((rule.family as u8, rule.table, rule.chain.as_str())).or_default().push(rule);
-        }
-        chains
+        by_chain(&self.rules)
     }
 }
 

@@ -11,6 +11,7 @@ use crate::marks::Netfilter;
 use crate::python::{Python, Runs};
 use crate::source::{Form, Source, without_sudo};
 use crate::sourced::Whole;
+use crate::standing::OfNft;
 use crate::syntax::Syntax;
 use penstock_host::{Host, NoFiles, Program};
 use penstock_model::Time;
@@ -139,11 +140,13 @@ fn in_place(
         uncalled,
         hidden,
         nft,
+        of_nft,
         ..
     } = done;
     let partial = partial || steps.iter().any(|s| s.guessed.as_ref().is_some_and(|g| g.deep));
     let name = if script.name.is_empty() { "script".to_owned() } else { script.name.clone() };
-    let netfilter = Netfilter::of(&steps);
+    let mut netfilter = Netfilter::of(&steps, settings.kernel);
+    netfilter.of_nft = of_nft;
     let facts = Facts {
         name,
         misspelt: variant.misspelt.clone(),
@@ -246,6 +249,7 @@ struct Done {
     hidden: BTreeSet<u32>,
     /// The rules of nft at the end.
     nft: String,
+    of_nft: OfNft,
     /// Whether only functions that nobody calls gave commands.
     uncalled: bool,
 }
@@ -313,6 +317,7 @@ fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus
         filters: BTreeMap::new(),
         lives: Vec::new(),
         errexit: source.errexit,
+        nft_calls: Vec::new(),
         unknown: script.unknown.clone(),
         dev: settings.dev.clone().unwrap_or_else(|| "eth0".to_owned()),
         guessed: None,
@@ -375,7 +380,8 @@ fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus
     let ruled = log.borrow().iter().any(|s: &Step| s.program() == "nft");
     let list = |host: &mut Host| host.exec("nft list ruleset", Time::ZERO).stdout;
     let nft = if ruled { watched.on(list).unwrap_or_default() } else { String::new() };
-    let Watched { lives, foreign, made, spaces, .. } = watched;
+    let tables = watched.seen().netfilter().nft_standing(Time::ZERO);
+    let Watched { lives, foreign, made, spaces, nft_calls, .. } = watched;
     let own = made;
     Done {
         steps: log.into_inner(),
@@ -392,6 +398,7 @@ fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus
         uncalled,
         hidden,
         nft,
+        of_nft: OfNft { tables, calls: nft_calls },
     }
 }
 

@@ -304,13 +304,28 @@ fn rules_of_nft_by_what_they_leave() {
     };
     let old = with("tcp dport 873 meta mark set 0x20");
     let said = between(&old, &with("tcp dport 873 meta mark set 0x10"), Kernel::V6_12);
+    let rules = |said: &[String]| -> Vec<String> {
+        said.iter().filter(|l| l.starts_with("nft: ")).cloned().collect()
+    };
+    let lines = rules(&said);
     assert!(
-        said.len() == 1 && said[0].starts_with("nft: table inet q chain post: tcp dport 873"),
+        lines.len() == 1 && lines[0].starts_with("nft: table inet q chain post: tcp dport 873"),
         "{said:?}"
     );
-    assert!(said[0].contains("0x00000020 -> tcp dport 873"), "{said:?}");
+    assert!(lines[0].contains("0x00000020 -> tcp dport 873"), "{said:?}");
+    // And the traffic that lands elsewhere: of both versions, to that port alone.
+    let moved = |said: &[String]| {
+        let traffic = || said.iter().filter(|l| l.contains(": 1:1 -> 1:"));
+        assert!(traffic().all(|l| l.contains("tcp, dport 873")), "{said:?}");
+        traffic().any(|l| l.starts_with("ip, ")) && traffic().any(|l| l.starts_with("ipv6, "))
+    };
+    assert!(moved(&said), "{said:?}");
     let said = between(&old, &with(""), Kernel::V6_12);
-    assert!(said.len() == 1 && said[0].ends_with(" -> none"), "{said:?}");
+    let lines = rules(&said);
+    assert!(lines.len() == 1 && lines[0].ends_with(" -> none") && moved(&said), "{said:?}");
+    // A mark that no filter looks for changes no traffic.
+    let said = between(&with("udp dport 53 mark set 7"), &with("udp dport 53 mark set 8"), Kernel::V6_12);
+    assert_eq!((said.len(), rules(&said).len()), (1, 1), "{said:?}");
     // Another way to write it, and the commands one by one.
     check(&old, &with("tcp dport 873   meta mark set 32"), &[]);
     let single = "nft add table inet q\nnft 'add chain inet q post { type filter hook postrouting priority mangle; }'\n\

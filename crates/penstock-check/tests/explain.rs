@@ -429,3 +429,150 @@ fn a_device_that_no_rule_names_fits_the_begin_of_its_name() {
     said.sort_unstable();
     assert_eq!(said, ["ip, forwarded, in eth1+: 1:30 -> 1:10", "ip, forwarded, in eth5: 1:10 -> 1:30"]);
 }
+
+/// HTB with classes by mark 16 and by priority.
+const CLASSES: &str = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+    tc class add dev eth0 parent 1: classid 1:10 htb rate 6mbit\n\
+    tc class add dev eth0 parent 1: classid 1:20 htb rate 6mbit\n\
+    tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit\n\
+    tc filter add dev eth0 parent 1: prio 1 protocol ip handle 16 fw flowid 1:10\n";
+
+/// Where packets go, what is said of them, and the line of the script that reads so.
+fn asked(text: &str) -> (impl Fn(&str) -> (String, String), impl Fn(&str) -> String) {
+    let facts = facts(&Script { text: text.to_owned(), ..Script::default() }, &Settings::default());
+    let refused: Vec<&str> = facts.steps.iter().map(|s| s.output.stderr.as_str()).collect();
+    assert!(refused.iter().all(|r| r.is_empty()), "{refused:?}");
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let ask = move |packet: &str| {
+        let said = penstock_check::explain::explain(&facts, "eth0", &Probe::parse(packet).unwrap()).unwrap();
+        (said.place(), said.hooks.join("\n"))
+    };
+    let line = move |text: &str| {
+        let at = lines.iter().position(|l| l.contains(text)).unwrap_or_else(|| panic!("{text}"));
+        format!("line {}", at + 1)
+    };
+    (ask, line)
+}
+
+#[test]
+fn rules_of_nft_are_followed_with_their_lines() {
+    let text = format!(
+        "{CLASSES}nft -f - <<E
+table inet fw {{
+  set fast {{
+    type ipv4_addr; flags interval
+    elements = {{ 10.1.0.0/16 }}
+  }}
+  chain fwd {{
+    type filter hook forward priority 0; policy drop;
+    ct state established,related accept
+    iifname eth1 accept
+  }}
+  chain post {{
+    type filter hook postrouting priority mangle;
+    ip daddr @fast tcp dport 443 meta mark set 0x10
+    udp dport vmap {{ 53 : jump dns }}
+    tcp dport 8080 limit rate 10/second meta mark set 0x10
+    tcp dport 99 meta mark set numgen inc mod 2
+    tcp dport 22 drop
+  }}
+  chain dns {{
+    meta priority set 1:20
+  }}
+}}
+E
+"
+    );
+    let (ask, line) = asked(&text);
+    let (place, said) = ask("tcp 10.0.0.1:4000 > 10.1.0.1:443 in eth1");
+    assert_eq!(place, "1:10", "{said}");
+    assert!(said.contains(&format!("inet fw post {}: ip daddr @fast", line("daddr @fast"))), "{said}");
+    assert!(said.contains("inet fw post: mark 0 -> 16"), "{said}");
+    assert!(
+        said.contains(&format!("inet fw fwd {} asks for its connection's state", line("ct state"))),
+        "{said}"
+    );
+    assert_eq!(ask("tcp 10.0.0.1:4000 > 10.2.0.1:443 in eth1").0, "1:30");
+    let (place, said) = ask("udp 10.0.0.1:4000 > 10.1.0.1:53 in eth1");
+    assert_eq!(place, "1:20", "{said}");
+    assert!(
+        said.contains(&format!("inet fw post dns {}: meta priority set 1:20", line("priority set"))),
+        "{said}"
+    );
+    // The first packet of a connection from elsewhere falls through; a later one does not.
+    let (place, said) = ask("tcp 10.0.0.1:4000 > 10.1.0.1:443 in eth2");
+    assert_eq!(place, "dropped", "{said}");
+    assert!(said.contains(&format!("inet fw fwd {}: policy drop", line("chain fwd"))), "{said}");
+    assert_eq!(ask("tcp 10.0.0.1:4000 > 10.1.0.1:443 state established in eth2").0, "1:10");
+    assert_eq!(ask("tcp 10.0.0.1:4000 > 10.1.0.1:22").0, "dropped");
+    // What the headers do not tell is said at its line, and what is not followed.
+    let (place, said) = ask("tcp 10.0.0.1:4000 > 10.1.0.1:8080");
+    assert_eq!(place, "1:30");
+    assert!(
+        said.contains(&format!("{}: cannot be told from the headers alone", line("limit rate"))),
+        "{said}"
+    );
+    let (_, said) = ask("tcp 10.0.0.1:4000 > 10.1.0.1:99");
+    assert!(
+        said.contains(&format!("{}: `meta mark set numgen inc mod 2` is not followed", line("numgen"))),
+        "{said}"
+    );
+    let facts = facts(&Script { text: text.clone(), ..Script::default() }, &Settings::default());
+    let parts = partition(&facts, "eth0").unwrap();
+    let said = parts.text();
+    let lost = format!("not followed: {}: `meta mark set numgen inc mod 2`", line("numgen"));
+    assert!(parts.unfollowed.as_ref().is_some_and(|u| u.starts_with(&lost)), "{said}");
+    assert!(said.contains(&format!("[limit rate 10/second, {}]", line("limit rate"))), "{said}");
+    assert!(said.contains("ct state established,related"), "{said}");
+    let dropped = parts.parts.iter().find(|p| p.class == "dropped" && p.packets.contains("dport 22"));
+    assert_eq!(dropped.map(|p| format!("line {}", p.line)), Some(line("dport 22")), "{said}");
+}
+
+#[test]
+fn chains_of_nft_stand_among_the_tables_by_their_priorities() {
+    let of = |priority: i32| {
+        format!(
+            "{CLASSES}nft add table ip m
+nft 'add chain ip m post {{ type filter hook postrouting priority {priority}; }}'
+nft add rule ip m post tcp dport 80 meta mark set 5
+iptables -t mangle -A POSTROUTING -m mark --mark 5 -j MARK --set-mark 16
+"
+        )
+    };
+    let packet = "tcp 10.0.0.1:4000 > 10.1.0.1:80 in eth1";
+    for (priority, class) in [(-160, "1:10"), (-150, "1:30"), (-140, "1:30")] {
+        let text = of(priority);
+        let (ask, line) = asked(&text);
+        let (place, said) = ask(packet);
+        assert_eq!(place, class, "{priority}: {said}");
+        assert!(said.contains(&format!("ip m post {}: tcp dport 80", line("add rule"))), "{said}");
+    }
+}
+
+#[test]
+fn restored_rules_are_followed_with_their_lines() {
+    let text = format!(
+        "{CLASSES}iptables-restore <<E
+*mangle
+:POSTROUTING ACCEPT [0:0]
+-A POSTROUTING -p tcp --dport 443 -j MARK --set-xmark 0x10/0xffffffff
+COMMIT
+*filter
+:FORWARD DROP [0:0]
+-A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT
+-A FORWARD -i eth1 -j ACCEPT
+COMMIT
+E
+iptables -t mangle -A POSTROUTING -p udp --dport 53 -j CLASSIFY --set-class 1:20
+"
+    );
+    let (ask, line) = asked(&text);
+    let (place, said) = ask("tcp 10.0.0.1:4000 > 10.1.0.1:443 in eth1");
+    assert_eq!(place, "1:10", "{said}");
+    assert!(said.contains(&format!("mangle POSTROUTING {}: MARK", line("dport 443"))), "{said}");
+    assert_eq!(ask("udp 10.0.0.1:4000 > 10.1.0.1:53").0, "1:20");
+    let (place, said) = ask("tcp 10.0.0.1:4000 > 10.1.0.1:443 in eth2");
+    assert_eq!(place, "dropped", "{said}");
+    assert!(said.contains(&format!("filter FORWARD {}: policy DROP", line(":FORWARD"))), "{said}");
+    assert_eq!(ask("tcp 10.0.0.1:4000 > 10.1.0.1:443 state established in eth2").0, "1:10");
+}

@@ -13,8 +13,8 @@ use std::process::ExitCode;
 /// What `penstock explain` takes.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Write a packet as: tcp 10.3.34.11:40000 > 10.3.31.88:5001 tos 0x10 len 1500 in eth1   (udp, icmp, a number; mark N, connmark N, vlan ID; without `in` it \
-                        is sent by this machine)"
+    after_help = "Write a packet as: tcp 10.3.34.11:40000 > 10.3.31.88:5001 tos 0x10 len 1500 in eth1   (udp, icmp, a number; mark N, connmark N, \
+                        state established, vlan ID; without `in` it is sent by this machine)"
 )]
 pub struct Args {
     /// The device that packets leave by

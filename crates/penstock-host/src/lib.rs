@@ -444,6 +444,10 @@ impl Host {
     pub fn kernel(&self) -> Kernel {
         self.kernel
     }
+    /// Its packet filter.
+    pub fn netfilter(&self) -> &netfilter::Netfilter {
+        &self.netfilter
+    }
     /// What its packet scheduler measures time with. Default: 64 ns ticks.
     pub fn psched_clock(&self) -> PschedClock {
         self.clock

@@ -1,18 +1,21 @@
 //! netfilter's rules as sets of packets, each with the mark, ToS, class and fate it leaves with.
 //!
 //! Follows: linux v6.12 `net/ipv4/netfilter/ip_tables.c` `ipt_do_table`, `net/ipv4/ip_forward.c` `ip_forward` (the priority from the ToS).
-//! Differs: policies are taken to accept; what only connections, counters or time tell is a condition by itself.
+//! Differs: what only counters, limits or time tell is a condition by itself.
+
+mod asked;
+
+pub(super) use asked::{has_state, states};
+use asked::{headers, of_state};
 
 use super::ask::{Priority, State, Translated};
-use super::cube::{Any, Cube, Names, Place, both, none_of, range};
+use super::cube::{Any, Cube, Names, Place, both};
 use super::diagram::tidy;
+use super::nft::{self, Change, End, Station};
 use crate::facts::Facts;
 use crate::filters::{IP, IP6};
 use crate::marks::Ruled;
-use penstock_lang::iptables::{
-    AddrMatch, Connmark, Edit, Family, Iface, Match, PortKind, PortMatch, Rule, Table, Target, Verdict,
-    print_target,
-};
+use penstock_lang::iptables::{Connmark, Edit, Family, Iface, Match, Rule, Table, Target, Verdict};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -23,11 +26,11 @@ const MAX_PARTS: usize = 60_000;
 
 /// Packets and what became of them.
 #[derive(Clone, Debug)]
-pub struct Passed {
+struct Passed {
     /// The packets; those of earlier ones are not among them.
-    pub cube: Cube,
+    cube: Cube,
     /// What they leave with.
-    pub fate: Left,
+    fate: Left,
     at: At,
 }
 
@@ -36,8 +39,8 @@ pub struct Passed {
 pub struct Left {
     /// Mark, ToS, priority.
     pub state: State,
-    /// The command of the rule that dropped them.
-    pub dropped: Option<usize>,
+    /// The rule that dropped them: its command, and the line of the text that it reads.
+    pub dropped: Option<(usize, u32)>,
 }
 
 /// What packets have behind a rule, and where they go on.
@@ -49,6 +52,10 @@ struct Fate(Left, At);
 enum At {
     /// In a chain so many jumps deep.
     Chain(u32),
+    /// There too, and through with the rule at hand.
+    Done(u32),
+    /// At the end of the chain that hangs at the hook.
+    End,
     /// Through with the table.
     #[default]
     Out,
@@ -64,52 +71,90 @@ struct Way<'a> {
     /// With more parts than these the next look for fewer is worth it.
     many: usize,
     cut: bool,
+    /// What is not followed, with its place.
+    lost: Vec<String>,
+}
+
+/// What the rules make of packets.
+pub struct Ways {
+    /// The packets, each with what it leaves with; those of earlier ones are not among them. Empty where there are no rules.
+    pub all: Vec<(Cube, Left)>,
+    /// Whether anything had to be left out.
+    pub cut: bool,
+    /// What is not followed, with its place.
+    pub lost: Vec<String>,
 }
 
 /// All ways through the hooks of a packet that leaves by `output`: those of forwarded packets and of the machine's own.
-///
-/// Whether anything had to be left out is the other half of the answer.
-pub fn ways<'a>(facts: &'a Facts, output: &'a str, names: &'a mut Names) -> (Vec<Passed>, bool) {
-    let chains = facts.netfilter.by_chain();
-    if chains.is_empty() {
-        return (Vec::new(), false);
+pub fn ways<'a>(facts: &'a Facts, output: &'a str, names: &'a mut Names) -> Ways {
+    let netfilter = &facts.netfilter;
+    let chains = netfilter.standing.by_chain();
+    let mut all = Ways { all: Vec::new(), cut: false, lost: nft::elsewhere(&netfilter.of_nft.tables) };
+    let hangs = netfilter.of_nft.tables.iter().any(|t| t.chains.iter().any(|c| c.base.is_some()));
+    if chains.is_empty() && netfilter.standing.drops.is_empty() && !hangs {
+        return all;
     }
     // With rules of its own that set marks, a packet comes without one.
     let marks = facts.sets_marks();
     names.conn |= marks;
     let fresh = State { mark: if marks { (u32::MAX, 0) } else { (0, 0) }, ..State::default() };
-    let mut out = Vec::new();
-    let mut cut = false;
-    let hooks: [(u32, &[&str]); 2] =
-        [(1, &["PREROUTING", "FORWARD", "POSTROUTING"]), (0, &["OUTPUT", "POSTROUTING"])];
+    let hooks: [(u32, &[&str]); 2] = [
+        (1, &["ingress", "PREROUTING", "FORWARD", "POSTROUTING", "egress"]),
+        (0, &["OUTPUT", "POSTROUTING", "egress"]),
+    ];
     for (forwarded, hooks) in hooks {
         let first = Passed {
             cube: Cube::of(Place::Forwarded, 1, forwarded),
             fate: Left { state: fresh.clone(), dropped: None },
             at: At::Chain(0),
         };
-        let mut way =
-            Way { facts, chains: chains.clone(), output, names, parts: vec![first], many: MANY, cut: false };
+        let mut way = Way {
+            facts,
+            chains: chains.clone(),
+            output,
+            names,
+            parts: vec![first],
+            many: MANY,
+            cut: false,
+            lost: Vec::new(),
+        };
         for hook in hooks {
-            for table in Table::ALL.into_iter().filter(|t| t.built_in().contains(hook)) {
-                way.parts
-                    .iter_mut()
-                    .for_each(|p| p.at = if p.fate.dropped.is_some() { At::Out } else { At::Chain(0) });
-                for family in [Family::Ip, Family::Ip6] {
-                    way.chain(family, table, hook, hook, 0);
-                }
+            for station in nft::stations(facts, nft::Hook { name: hook, output }, way.names) {
+                way.station(&station, hook);
             }
             if *hook == "PREROUTING" {
                 for part in &mut way.parts {
                     let tos = part.fate.state.tos;
-                    part.fate.state.priority = Priority::Tos(tos.0, tos.1);
+                    // IPv6 leaves the priority as it is.
+                    if part.cube.at(Place::Ethertype) != (0xffff, IP6.into()) {
+                        part.fate.state.priority = Priority::Tos(tos.0, tos.1);
+                    }
                 }
             }
         }
-        cut |= way.cut;
-        out.extend(way.parts.into_iter().rev());
+        all.cut |= way.cut;
+        all.lost.extend(way.lost);
+        all.all.extend(way.parts.into_iter().rev().map(|p| (p.cube, p.fate)));
     }
-    (out, cut)
+    all.lost.sort();
+    all.lost.dedup();
+    all
+}
+
+/// Of packets that leave by `output` those that a rule means by this device: tagged ones go out by a VLAN device before. `None`: none.
+pub(super) fn leaves_by(facts: &Facts, names: &Names, output: &str, wanted: &Iface) -> Option<Cube> {
+    let plain = wanted.matches(output);
+    if !names.tags {
+        return plain.then(Cube::all);
+    }
+    if let Some(id) = super::hooks::vlan_id(facts, output, &wanted.name) {
+        return (!wanted.invert).then(|| Cube::of(Place::Tag, 0xffff_0fff, 0x8100_0000 | u32::from(id)));
+    }
+    match (plain, wanted.wildcard || wanted.invert) {
+        (true, true) => Some(Cube::all()),
+        (true, false) => Some(Cube::of(Place::Tag, u32::MAX, 0)),
+        (false, _) => None,
+    }
 }
 
 impl<'a> Way<'a> {
@@ -123,20 +168,48 @@ impl<'a> Way<'a> {
         if hook == "PREROUTING" {
             return wanted.matches("").then(Cube::all);
         }
-        let plain = wanted.matches(self.output);
-        if !self.names.tags {
-            return plain.then(Cube::all);
+        leaves_by(self.facts, self.names, self.output, wanted)
+    }
+    /// A table of iptables, or a base chain of nft.
+    fn station(&mut self, station: &Station, hook: &str) {
+        let nat =
+            matches!(station, Station::Table(Table::Nat)) || matches!(station, Station::Chain(b) if b.nat);
+        for part in &mut self.parts {
+            // A connection's source is translated once.
+            let through = part.fate.dropped.is_some() || nat && part.fate.state.translated.is_some();
+            part.at = if through { At::Out } else { At::Chain(0) };
         }
-        if let Some(id) = super::hooks::vlan_id(self.facts, self.output, &wanted.name) {
-            return (!wanted.invert).then(|| Cube::of(Place::Tag, 0xffff_0fff, 0x8100_0000 | u32::from(id)));
-        }
-        match (plain, wanted.wildcard || wanted.invert) {
-            (true, true) => Some(Cube::all()),
-            (true, false) => Some(Cube::of(Place::Tag, u32::MAX, 0)),
-            (false, _) => None,
+        match station {
+            Station::Table(table) => {
+                for family in [Family::Ip, Family::Ip6] {
+                    self.chain(family, *table, hook, hook, 0, At::End);
+                    // The other family's packets have their own chain.
+                    self.parts.iter_mut().filter(|p| p.at == At::End).for_each(|p| p.at = At::Chain(0));
+                    let policy =
+                        self.facts.netfilter.standing.drops.get(&(family as u8, *table, hook.to_owned()));
+                    if let Some(&by) = policy {
+                        let ethertype = if family == Family::Ip6 { IP6 } else { IP };
+                        self.policy(&[Cube::ethertype(ethertype)], by);
+                    }
+                }
+            }
+            Station::Chain(base) => {
+                self.lines(base, &base.chain, 0, At::End);
+                if let Some(by) = base.drops {
+                    self.parts.iter_mut().filter(|p| p.at == At::End).for_each(|p| p.at = At::Chain(0));
+                    self.policy(&base.comes, by);
+                }
+            }
         }
     }
-    fn chain(&mut self, family: Family, table: Table, chain: &str, hook: &str, depth: u32) {
+    /// Those that have come to the end of a chain are dropped.
+    fn policy(&mut self, comes: &[Cube], by: (usize, u32)) {
+        let then = |p: &Passed| Some(Fate(Left { dropped: Some(by), ..p.fate.clone() }, At::Out));
+        self.split(comes, None, At::Chain(0), &then);
+    }
+
+    /// `ended`: where packets are behind its end.
+    fn chain(&mut self, family: Family, table: Table, chain: &str, hook: &str, depth: u32, ended: At) {
         if depth > 16 {
             return;
         }
@@ -146,34 +219,114 @@ impl<'a> Way<'a> {
             .find(|(k, _)| (k.0, k.1, k.2) == (family as u8, table, chain))
             .map_or(Vec::new(), |(_, r)| r.clone());
         for ruled in rules {
-            self.rule(family, table, ruled, hook, depth);
+            self.rule(family, table, ruled, hook, (depth, ended));
+            self.next(depth);
         }
-        if depth > 0 {
-            // Back to where they came from.
-            for part in self.parts.iter_mut().filter(|p| p.at == At::Chain(depth)) {
-                part.at = At::Chain(depth - 1);
-            }
-        }
+        self.leave(depth, ended);
     }
-    fn rule(&mut self, family: Family, table: Table, ruled: &'a Ruled, hook: &str, depth: u32) {
+    /// Those that are through with a rule go on with the next.
+    fn next(&mut self, depth: u32) {
+        self.parts.iter_mut().filter(|p| p.at == At::Done(depth)).for_each(|p| p.at = At::Chain(depth));
+    }
+    /// Those that have come to a chain's end.
+    fn leave(&mut self, depth: u32, ended: At) {
+        self.parts.iter_mut().filter(|p| p.at == At::Chain(depth)).for_each(|p| p.at = ended);
+    }
+    /// A chain of nft.
+    fn lines(&mut self, base: &nft::Base, chain: &str, depth: u32, ended: At) {
+        if depth > 16 {
+            return;
+        }
+        for line in base.chains.get(chain).into_iter().flatten() {
+            let mut lost: Vec<String> = line.lost.clone();
+            for way in &line.ways {
+                if self.cut {
+                    return;
+                }
+                let asks = way.asked.iter().any(nft::asks_state);
+                let of_state = |state: &State| -> Any {
+                    way.asked.iter().filter_map(|c| nft::settled(c, state, Place::Mark)).collect()
+                };
+                let unsure = std::cell::Cell::new(false);
+                let then = |p: &Passed| {
+                    let left = changed(&p.fate, way, line.by);
+                    unsure.set(unsure.get() || left.is_none());
+                    let at = match &way.end {
+                        End::Next => At::Done(depth),
+                        End::Accept | End::Drop => At::Out,
+                        End::Return => ended,
+                        End::Jump(_) | End::Goto(_) => At::Chain(depth + 1),
+                    };
+                    Some(Fate(left.unwrap_or_else(|| p.fate.clone()), at))
+                };
+                let none = [Cube::all()];
+                if asks {
+                    self.split(&none, Some(&of_state), At::Chain(depth), &then);
+                } else {
+                    self.split(&way.asked, None, At::Chain(depth), &then);
+                }
+                if unsure.get() {
+                    lost.push(line.text.clone());
+                }
+                match &way.end {
+                    End::Jump(to) => self.lines(base, to, depth + 1, At::Done(depth)),
+                    End::Goto(to) => self.lines(base, to, depth + 1, ended),
+                    _ => {}
+                }
+            }
+            let place = self.facts.rule_place(line.by.0, line.by.1);
+            self.lost.extend(lost.into_iter().map(|text| format!("{place}: `{text}`")));
+            self.next(depth);
+        }
+        self.leave(depth, ended);
+    }
+    fn rule(
+        &mut self,
+        family: Family,
+        table: Table,
+        ruled: &'a Ruled,
+        hook: &str,
+        (depth, ended): (u32, At),
+    ) {
         let rule = &ruled.rule;
         let Some(out) = self.leaves(rule, hook).filter(|_| !self.cut) else { return };
         let Some(asked) = headers(family, rule, hook, self.names).and_then(|all| both(&all, &[out])) else {
             self.cut = true;
             return;
         };
-        let here = At::Chain(depth);
-        let moved: Vec<Option<Fate>> = self
-            .parts
-            .iter()
-            .map(|p| if p.at == here { then(p, ruled, depth, self.facts) } else { None })
-            .collect();
         let tests_state = rule.matches.iter().any(|m| {
             matches!(m, Match::Dscp { .. } | Match::Tos { .. } | Match::Mark { .. } | Match::Connmark { .. })
         });
+        let facts = self.facts;
+        let then = |p: &Passed| then(p, ruled, (depth, ended), facts);
+        let of_state = |state: &State| of_state(family, rule, state);
+        let of_state: Option<&dyn Fn(&State) -> Any> = if tests_state { Some(&of_state) } else { None };
+        if !self.split(&asked, of_state, At::Chain(depth), &then) {
+            return;
+        }
+        match &rule.target {
+            Target::Jump(to) => self.chain(family, table, to, hook, depth + 1, At::Done(depth)),
+            Target::Goto(to) => self.chain(family, table, to, hook, depth + 1, ended),
+            Target::Plain(p) if matches!(p.name.as_str(), "DNAT" | "REDIRECT" | "NETMAP") => {
+                let place = self.facts.rule_place(ruled.step, ruled.line);
+                self.lost.push(format!("{place}: `{}`", p.name));
+            }
+            _ => {}
+        }
+    }
+    /// Parts off those packets that are asked for; what becomes of them is said for each part of those that are `here`. Whether there are any.
+    fn split(
+        &mut self,
+        asked: &[Cube],
+        of_state: Option<&dyn Fn(&State) -> Any>,
+        here: At,
+        then: &dyn Fn(&Passed) -> Option<Fate>,
+    ) -> bool {
+        let moved: Vec<Option<Fate>> =
+            self.parts.iter().map(|p| if p.at == here { then(p) } else { None }).collect();
         let first = moved.iter().position(Option::is_some);
         let last = moved.iter().rposition(Option::is_some);
-        let (Some(first), Some(last)) = (first, last) else { return };
+        let (Some(first), Some(last)) = (first, last) else { return false };
         // Where all packets that came into this chain leave it alike, one set says it; the widest part of them comes last.
         let alike = moved[first..=last].iter().all(|m| *m == moved[first]);
         let widest = self.parts[first].cube.clone();
@@ -183,7 +336,7 @@ impl<'a> Way<'a> {
                 mask & !have.0 == 0 && (value ^ have.1) & mask == 0
             })
         };
-        if alike && !tests_state && self.parts[first..=last].iter().all(within) {
+        if alike && of_state.is_none() && self.parts[first..=last].iter().all(within) {
             let fate = moved[first].clone().unwrap_or_default();
             let at = last + 1;
             let new = asked
@@ -197,8 +350,12 @@ impl<'a> Way<'a> {
             for (part, moved) in old.into_iter().zip(moved) {
                 let mut before = Vec::new();
                 if let Some(fate) = moved {
-                    let state = of_state(family, rule, &part.fate.state);
-                    for cube in both(&asked, &state).unwrap_or_default() {
+                    let all = match of_state {
+                        Some(of_state) => both(asked, &of_state(&part.fate.state)),
+                        None => Some(asked.to_vec()),
+                    };
+                    self.cut |= all.is_none();
+                    for cube in all.unwrap_or_default() {
                         let cube = part.cube.and(&cube);
                         before.extend(cube.map(|cube| Passed { cube, fate: fate.0.clone(), at: fate.1 }));
                     }
@@ -217,14 +374,42 @@ impl<'a> Way<'a> {
         if self.parts.len() > MAX_PARTS {
             self.cut = true;
         }
-        if let Target::Jump(to) | Target::Goto(to) = &rule.target {
-            self.chain(family, table, to, hook, depth + 1);
-        }
+        true
     }
 }
 
+/// What packets of a part have behind a rule of nft; `None` where a bit that is not known would be turned.
+fn changed(fate: &Left, way: &nft::Way, by: (usize, u32)) -> Option<Left> {
+    let Left { mut state, mut dropped } = fate.clone();
+    for change in &way.changes {
+        match *change {
+            Change::Mark(bits) => state.mark = bits.known(state.mark, state.conn)?,
+            Change::Conn(bits) => state.conn = bits.known(state.mark, state.conn)?,
+            Change::Tos { six, mask, value } => {
+                state.tos = (state.tos.0 | mask, state.tos.1 & !mask | value);
+                state.six = six;
+            }
+            Change::Priority(n) => state.priority = Priority::Set(n),
+            Change::Lost => {}
+            Change::Source(to) => {
+                let six = way.asked.iter().any(|c| c.at(Place::Ethertype).1 == u32::from(IP6));
+                state.translated = Some(match to {
+                    Some(IpAddr::V6(to)) => Translated::Six(Some(to.into())),
+                    Some(IpAddr::V4(to)) => Translated::Four(Some(to.into())),
+                    None if six => Translated::Six(None),
+                    None => Translated::Four(None),
+                });
+            }
+        }
+    }
+    if way.end == End::Drop {
+        dropped = Some(by);
+    }
+    Some(Left { state, dropped })
+}
+
 /// What becomes of packets of a part that fit a rule; `None` where nothing does.
-fn then(part: &Passed, ruled: &Ruled, depth: u32, facts: &Facts) -> Option<Fate> {
+fn then(part: &Passed, ruled: &Ruled, (depth, ended): (u32, At), facts: &Facts) -> Option<Fate> {
     let Left { mut state, mut dropped } = part.fate.clone();
     let mut at = part.at;
     match &ruled.rule.target {
@@ -246,10 +431,10 @@ fn then(part: &Passed, ruled: &Ruled, depth: u32, facts: &Facts) -> Option<Fate>
         Target::Edit(Edit::Classify(class)) => state.priority = Priority::Set(class.0),
         Target::Verdict(Verdict::Accept) => at = At::Out,
         Target::Verdict(Verdict::Drop) | Target::Reject(_) => {
-            dropped = Some(ruled.step);
+            dropped = Some((ruled.step, ruled.line));
             at = At::Out;
         }
-        Target::Return => at = if depth == 0 { At::Out } else { At::Chain(depth - 1) },
+        Target::Return => at = ended,
         Target::Jump(_) | Target::Goto(_) => at = At::Chain(depth + 1),
         Target::Plain(p) if matches!(p.name.as_str(), "MASQUERADE" | "SNAT") => {
             let source = super::hooks::source(facts, ruled.family, &p.save, ruled.rule.output.as_ref());
@@ -288,166 +473,4 @@ fn connmark(op: Connmark, value: u32, ctmask: u32, nfmask: u32, shift: i8, state
         }
         Connmark::Save | Connmark::Restore => {}
     }
-}
-
-/// A rule's tests of ToS and marks, as they are by then.
-fn of_state(family: Family, rule: &Rule, state: &State) -> Any {
-    let mut all = vec![Cube::all()];
-    for m in &rule.matches {
-        let tos = |value: u8, mask: u8| {
-            let at = super::ask::tos_at(family == Family::Ip6);
-            let cube = Cube::of(Place::Word(0), u32::from(mask) << at, u32::from(value) << at);
-            super::ask::adapt(&cube, state)
-        };
-        let (fits, invert) = match m {
-            Match::Dscp { dscp, invert } => (tos(dscp << 2, 0xfc), *invert),
-            Match::Tos { value, mask, invert } => (tos(*value, *mask), *invert),
-            Match::Mark { mark, mask, invert } | Match::Connmark { mark, mask, invert } => {
-                let known = if matches!(m, Match::Mark { .. }) { state.mark } else { state.conn };
-                let state = State { mark: known, ..State::default() };
-                let fits = super::ask::mark(&state, *mask, *mark).filter(|_| mark & !mask == 0);
-                (fits, *invert)
-            }
-            _ => continue,
-        };
-        let fits: Any = fits.into_iter().collect();
-        let fits = if invert { none_of(&fits) } else { Some(fits) };
-        all = fits.and_then(|f| both(&all, &f)).unwrap_or_default();
-    }
-    all
-}
-
-/// What a rule asks of headers, but for mark and ToS; `None` where its parts would be too many.
-fn headers(family: Family, rule: &Rule, hook: &str, names: &mut Names) -> Option<Any> {
-    let six = family == Family::Ip6;
-    let mut all = vec![Cube::ethertype(if six { IP6 } else { IP })];
-    let mut join = |more: Any, invert: bool| -> Option<()> {
-        let more = if invert { none_of(&more)? } else { more };
-        all = both(&all, &more)?;
-        Some(())
-    };
-    if let Some(input) = rule.input.as_ref().filter(|_| !matches!(hook, "POSTROUTING" | "OUTPUT")) {
-        join(devices(input, names), input.invert)?;
-    }
-    for (addr, off) in [(&rule.src, if six { 8 } else { 12 }), (&rule.dst, if six { 24 } else { 16 })] {
-        if let Some(addr) = addr {
-            join(address(addr, off, six), addr.invert)?;
-        }
-    }
-    if let Some((protocol, invert)) = rule.protocol {
-        join(vec![proto(protocol, six)], invert)?;
-    }
-    if let Some(invert) = rule.fragment {
-        let first = Cube::of(Place::Word(4), 0x1fff, 0);
-        join(vec![first], !invert)?;
-    }
-    let port = if six { 40 } else { 20 };
-    let whole = if six { Cube::all() } else { Cube::of(Place::Word(4), 0x1fff, 0) };
-    let ports = |m: &PortMatch, shift: u32| -> Option<Any> {
-        let fits = range(Place::Word(port), shift, 16, m.ports.from.into(), m.ports.to.into());
-        if m.invert { none_of(&fits) } else { Some(fits) }
-    };
-    for m in &rule.matches {
-        match m {
-            Match::Comment(_)
-            | Match::Mark { .. }
-            | Match::Connmark { .. }
-            | Match::Dscp { .. }
-            | Match::Tos { .. } => {}
-            Match::Tcp(t) => {
-                join(vec![whole.and(&proto(6, six))?], false)?;
-                join(both(&ports(&t.sport, 16)?, &ports(&t.dport, 0)?)?, false)?;
-                if t.flags.0 != 0 {
-                    let (mask, value) = (u32::from(t.flags.0) << 16, u32::from(t.flags.1) << 16);
-                    join(vec![Cube::of(Place::Word(port + 12), mask, value)], t.invert_flags)?;
-                }
-                if t.option.is_some() {
-                    join(vec![Cube::of(Place::Other(names.other("--tcp-option")), 1, 1)], false)?;
-                }
-            }
-            Match::Udp(s, d) => {
-                join(vec![whole.and(&proto(17, six))?], false)?;
-                join(both(&ports(s, 16)?, &ports(d, 0)?)?, false)?;
-            }
-            Match::Multiport { kind, ports, invert } => {
-                let side = |shift: u32| -> Any {
-                    let one = |p: &penstock_lang::iptables::Ports| {
-                        range(Place::Word(port), shift, 16, p.from.into(), p.to.into())
-                    };
-                    ports.iter().flat_map(one).collect()
-                };
-                let fits = match kind {
-                    PortKind::Source => side(16),
-                    PortKind::Destination => side(0),
-                    PortKind::Either => side(16).into_iter().chain(side(0)).collect(),
-                };
-                join(vec![whole.clone()], false)?;
-                join(fits, *invert)?;
-            }
-            Match::Icmp { ty, code, invert } => {
-                let fits = match ty {
-                    255 => vec![Cube::all()],
-                    ty => {
-                        let codes = range(Place::Word(port), 16, 8, code.0.into(), code.1.into());
-                        both(&codes, &[Cube::of(Place::Word(port), 0xff00_0000, u32::from(*ty) << 24)])?
-                    }
-                };
-                join(vec![whole.clone()], false)?;
-                join(fits, *invert)?;
-            }
-            Match::Length { min, max, invert } => {
-                let from =
-                    |n: u32| if n <= 28 { vec![Cube::all()] } else { vec![Cube::of(Place::Long(n), 1, 1)] };
-                let fits = both(&from((*min).into()), &none_of(&from(u32::from(*max) + 1))?)?;
-                join(fits, *invert)?;
-            }
-            Match::Ttl { ttl, mode } => {
-                let (place, shift) = if six { (Place::Word(4), 0) } else { (Place::Word(8), 24) };
-                let ttl = u32::from(*ttl);
-                let fits = match mode {
-                    -1 if ttl == 0 => Vec::new(),
-                    -1 => range(place, shift, 8, 0, ttl - 1),
-                    1 if ttl == 255 => Vec::new(),
-                    1 => range(place, shift, 8, ttl + 1, 255),
-                    _ => range(place, shift, 8, ttl, ttl),
-                };
-                join(fits, *mode == 2)?;
-            }
-            Match::Iprange { src, dst } if !six => {
-                for (side, off) in [(src, 12), (dst, 16)] {
-                    if let Some((from, to, invert)) = side {
-                        join(range(Place::Word(off), 0, 32, *from as u32, *to as u32), *invert)?;
-                    }
-                }
-            }
-            other => {
-                let alone = Rule { matches: vec![other.clone()], ..Rule::default() };
-                let text = print_target(&alone, family, penstock_model::Kernel::default()).trim().to_owned();
-                join(vec![Cube::of(Place::Other(names.other(&text)), 1, 1)], false)?;
-            }
-        }
-    }
-    Some(all)
-}
-
-fn proto(protocol: u8, six: bool) -> Cube {
-    match six {
-        true => Cube::of(Place::Word(4), 0xff00, u32::from(protocol) << 8),
-        false => Cube::of(Place::Word(8), 0x00ff_0000, u32::from(protocol) << 16),
-    }
-}
-
-fn address(addr: &AddrMatch, off: i32, six: bool) -> Any {
-    if !six {
-        return vec![Cube::of(Place::Word(off), addr.mask as u32, addr.addr as u32)];
-    }
-    Cube::bytes(off, &addr.addr.to_be_bytes(), &addr.mask.to_be_bytes()).into_iter().collect()
-}
-
-/// The devices a name, or the begin of one, means.
-fn devices(input: &Iface, names: &Names) -> Any {
-    if input.wildcard && input.name.is_empty() {
-        return vec![Cube::all()];
-    }
-    names.numbers(input).into_iter().map(|n| Cube::of(Place::Input, 0xffff, n)).collect()
 }

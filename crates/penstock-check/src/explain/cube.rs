@@ -19,6 +19,10 @@ pub enum Place {
     Word(i32),
     /// The mark the packet has when it comes.
     Mark,
+    /// What connection tracking says of the packet: a number of [`STATES`]; every one from 4 on is `invalid`.
+    State,
+    /// The mark of its connection, where rules ask for it; sets of packets as they come have it at [`Place::Mark`].
+    Conn,
     /// `skb->priority` as whoever made the packet set it.
     Priority,
     /// Whether the packet comes from another machine (1) or is this machine's own (0).
@@ -29,6 +33,30 @@ pub enum Place {
     Long(u32),
     /// Something the headers do not tell: a number of [`Names`].
     Other(u32),
+}
+
+/// What connection tracking says of packets, by [`Place::State`]: neighbours are often asked for together.
+pub const STATES: [&str; 5] = ["new", "untracked", "established", "related", "invalid"];
+
+/// Packets of which connection tracking says one of these: numbers of [`STATES`].
+pub fn in_states(fits: impl Fn(u32) -> bool) -> Any {
+    let mut out = Vec::new();
+    let mut say = |mask: u32, value: u32| out.push(Cube::of(Place::State, mask, value));
+    match (fits(0) && fits(1), fits(2) && fits(3)) {
+        (true, true) => say(4, 0),
+        pairs => {
+            for (pair, both) in [(0, pairs.0), (2, pairs.1)] {
+                match both {
+                    true => say(6, pair),
+                    false => (pair..pair + 2).filter(|n| fits(*n)).for_each(|n| say(7, n)),
+                }
+            }
+        }
+    }
+    if fits(4) {
+        say(4, 4);
+    }
+    out
 }
 
 /// Bits with values, by place.
@@ -261,6 +289,18 @@ mod tests {
         let not = of(&[(12, 3, 2)]).not();
         assert_eq!(not, [of(&[(12, 2, 0)]), of(&[(12, 3, 3)])]);
         assert_eq!(none_of(&[Cube::all()]), Some(vec![]));
+    }
+
+    #[test]
+    fn states_that_are_asked_for_together_are_one_set() {
+        for bits in 0..32u32 {
+            let cubes = in_states(|n| bits >> n & 1 != 0);
+            for code in 0..8u32 {
+                let held = cubes.iter().any(|c| (c.at(Place::State).1 ^ code) & c.at(Place::State).0 == 0);
+                assert_eq!(held, bits >> code.min(4) & 1 != 0, "{bits:#b} {code}");
+            }
+        }
+        assert_eq!(in_states(|n| n == 2 || n == 3).len(), 1);
     }
 
     #[test]

@@ -1,11 +1,15 @@
 //! A packet's way through netfilter's rules, as far as marks, ToS and classes go.
 
 use super::Probe;
+use super::cube::{Cube, Names, Place};
+use super::nft::{self, Station};
 use crate::facts::Facts;
 use crate::marks::Ruled;
 use penstock_lang::iptables::{Connmark, Edit, Family, Iface, Match, PortKind, Rule, Table, Target, Verdict};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::rc::Rc;
 
 /// What became of it at the hooks.
 pub(super) struct Passed {
@@ -76,10 +80,17 @@ fn over(facts: &Facts, above: &str, probe: &Probe) -> String {
     made.map_or_else(|| format!("{above}.{}", tci & 0xfff), |v| v.0.to_owned())
 }
 
+/// What stands at each hook, by the device that packets leave by.
+type Known = BTreeMap<(&'static str, String), Rc<Vec<Station>>>;
+
 /// netfilter's rules by chain.
 pub(super) struct Hooks<'a> {
     facts: &'a Facts,
     chains: BTreeMap<(u8, Table, &'a str), Vec<&'a Ruled>>,
+    /// Devices that rules name.
+    names: Names,
+    /// What stands at each hook for packets that leave by a device, as far as somebody has asked.
+    stations: RefCell<Known>,
 }
 
 struct Way<'a> {
@@ -88,6 +99,10 @@ struct Way<'a> {
     said: Vec<String>,
     class: Option<u32>,
     conn: u32,
+    /// Whether its source has been translated.
+    translated: bool,
+    /// Whether it was said what its connection's state is taken for.
+    state_said: bool,
 }
 
 /// How a chain ends.
@@ -99,15 +114,32 @@ enum End {
 
 impl<'a> Hooks<'a> {
     pub fn new(facts: &'a Facts) -> Hooks<'a> {
-        Hooks { facts, chains: facts.netfilter.by_chain() }
+        let mut names = Names::default();
+        let chains = facts.netfilter.standing.by_chain();
+        for input in facts.netfilter.standing.rules.iter().filter_map(|r| r.rule.input.as_ref()) {
+            names.known(input);
+        }
+        nft::devices(&facts.netfilter.of_nft.tables, &mut names);
+        Hooks { facts, chains, names, stations: RefCell::default() }
+    }
+    /// What stands at a hook.
+    fn stations(&self, hook: &'static str, output: &str) -> Rc<Vec<Station>> {
+        let key = (hook, output.to_owned());
+        if let Some(known) = self.stations.borrow().get(&key) {
+            return known.clone();
+        }
+        let made = nft::stations(self.facts, nft::Hook { name: hook, output }, &mut self.names.clone());
+        let made = Rc::new(made);
+        self.stations.borrow_mut().insert(key, made.clone());
+        made
     }
 
     /// Takes the packet through the hooks on its way out by `output`.
     pub fn pass(&self, probe: &mut Probe, output: &str) -> Passed {
-        let hooks: &[&str] = if probe.input.is_some() {
-            &["PREROUTING", "FORWARD", "POSTROUTING"]
+        let hooks: &[&'static str] = if probe.input.is_some() {
+            &["ingress", "PREROUTING", "FORWARD", "POSTROUTING", "egress"]
         } else {
-            &["OUTPUT", "POSTROUTING"]
+            &["OUTPUT", "POSTROUTING", "egress"]
         };
         let conn = probe.connmark.unwrap_or(0);
         let family = match probe.innermost() {
@@ -116,42 +148,91 @@ impl<'a> Hooks<'a> {
             _ => return Passed { said: Vec::new(), dropped: false, class: None, conn },
         };
         let output = over(self.facts, output, probe);
-        let mut way = Way { own: self, output: &output, said: Vec::new(), class: None, conn };
-        for hook in hooks {
-            for table in Table::ALL {
+        let mut way = Way {
+            own: self,
+            output: &output,
+            said: Vec::new(),
+            class: None,
+            conn,
+            translated: false,
+            state_said: probe.state.is_some(),
+        };
+        for &hook in hooks {
+            for station in self.stations(hook, &output).iter() {
                 let (before, conn) = ((probe.mark, probe.tos), way.conn);
-                if table.built_in().contains(hook)
-                    && let End::Drop = way.chain(family, table, hook, hook, probe, 0)
-                {
+                let (name, end) = match station {
+                    Station::Table(Table::Nat) if way.translated => continue,
+                    Station::Chain(base) if base.nat && way.translated => continue,
+                    Station::Table(table) => {
+                        let end = match way.chain(family, *table, hook, hook, probe, 0) {
+                            End::Next => way.policy(family, *table, hook),
+                            end => end,
+                        };
+                        (format!("{} {hook}", table.name()), end)
+                    }
+                    Station::Chain(base) => {
+                        if self.holds(&base.comes, probe, way.conn) != Some(true) {
+                            continue;
+                        }
+                        let end = match (way.lines(base, &base.chain, probe, 0), base.drops) {
+                            (End::Next, Some((step, line))) => {
+                                let place = self.facts.rule_place(step, line);
+                                way.said.push(format!("{} {place}: policy drop", base.name));
+                                End::Drop
+                            }
+                            (end, _) => end,
+                        };
+                        (base.name.clone(), end)
+                    }
+                };
+                if let End::Drop = end {
                     let Way { said, class, conn, .. } = way;
                     return Passed { said, dropped: true, class, conn };
                 }
                 if way.conn != conn {
-                    way.said.push(format!("{} {hook}: connmark {conn} -> {}", table.name(), way.conn));
+                    way.said.push(format!("{name}: connmark {conn} -> {}", way.conn));
                 }
                 if (probe.mark, probe.tos) != before {
                     way.said.push(format!(
-                        "{} {hook}: mark {} -> {}, tos {:#04x} -> {:#04x}",
-                        table.name(),
-                        before.0,
-                        probe.mark,
-                        before.1,
-                        probe.tos
+                        "{name}: mark {} -> {}, tos {:#04x} -> {:#04x}",
+                        before.0, probe.mark, before.1, probe.tos
                     ));
                 }
             }
             // `ip_forward` sets the priority from the ToS.
-            if *hook == "PREROUTING" && family == Family::Ip {
+            if hook == "PREROUTING" && family == Family::Ip {
                 probe.priority = penstock_host::rt_tos2priority(self.facts.kernel, probe.tos);
+                way.class = None;
             }
         }
         let Way { said, class, conn, .. } = way;
         Passed { said, dropped: false, class, conn }
     }
 
+    /// Whether a packet as it is by now, with its connection's mark, is in any of these sets; `None` where the headers do not say.
+    fn holds(&self, all: &[Cube], probe: &Probe, conn: u32) -> Option<bool> {
+        let mut known = true;
+        for cube in all {
+            let has = |&(place, mask, value): &(Place, u32, u32)| {
+                let have = match place {
+                    Place::Mark => probe.mark,
+                    Place::Conn => conn,
+                    _ => probe.at(place, &self.names),
+                };
+                (have ^ value) & mask == 0
+            };
+            let other = |b: &&(Place, u32, u32)| matches!(b.0, Place::Other(_));
+            if cube.0.iter().all(has) {
+                return Some(true);
+            }
+            known &= !cube.0.iter().any(|b| other(&b)) || !cube.0.iter().filter(|b| !other(b)).all(has);
+        }
+        known.then_some(false)
+    }
+
     /// The marks a connection may have whose packets the other way look so, of 0 and what rules give it.
     pub fn marks_of(&self, probe: &Probe, output: &str) -> Vec<u32> {
-        let inputs = self.facts.netfilter.rules.iter().filter_map(|r| r.rule.input.as_ref());
+        let inputs = self.names.inputs.iter();
         let named =
             inputs.filter(|i| !i.wildcard && !i.invert && i.name != "lo").map(|i| Some(i.name.clone()));
         let mut ways: Vec<Option<String>> = named.chain([None, Some("another".to_owned())]).collect();
@@ -172,6 +253,104 @@ impl<'a> Hooks<'a> {
 }
 
 impl Way<'_> {
+    /// What becomes of a packet at the end of a built-in chain.
+    fn policy(&mut self, family: Family, table: Table, chain: &str) -> End {
+        let facts = self.own.facts;
+        match facts.netfilter.standing.drops.get(&(family as u8, table, chain.to_owned())) {
+            Some(&(step, line)) => {
+                let place = facts.rule_place(step, line);
+                self.said.push(format!("{} {chain} {place}: policy DROP", table.name()));
+                End::Drop
+            }
+            None => End::Next,
+        }
+    }
+    /// A rule asks for the state of the packet's connection.
+    fn asks_state(&mut self, name: &str, place: &str) {
+        if !self.state_said {
+            self.state_said = true;
+            self.said.push(format!(
+                "{name} {place} asks for its connection's state: taken as the first of its connection (else write `state established`)"
+            ));
+        }
+    }
+
+    /// A chain of nft.
+    fn lines(&mut self, base: &nft::Base, chain: &str, probe: &mut Probe, depth: u32) -> End {
+        let own = self.own;
+        let Some(lines) = base.chains.get(chain).filter(|_| depth <= 16) else { return End::Next };
+        // Chains are named where they are not the one at the hook.
+        let name = match chain == base.chain {
+            true => base.name.clone(),
+            false => format!("{} {chain}", base.name),
+        };
+        for line in lines {
+            let mut unknown = false;
+            let place = || own.facts.rule_place(line.by.0, line.by.1);
+            let asked = line.ways.iter().flat_map(|w| &w.asked);
+            if !self.state_said && asked.clone().any(|c| c.0.iter().any(|b| b.0 == Place::State)) {
+                self.asks_state(&name, &place());
+            }
+            let way = line.ways.iter().find(|w| match own.holds(&w.asked, probe, self.conn) {
+                Some(fits) => fits,
+                None => {
+                    unknown = true;
+                    false
+                }
+            });
+            if unknown {
+                self.said.push(format!(
+                    "{name} {}: cannot be told from the headers alone; taken as not fitting: {}",
+                    place(),
+                    line.text
+                ));
+            }
+            let Some(way) = way else { continue };
+            self.said.push(format!("{name} {}: {}", place(), line.text));
+            if way.changes.contains(&nft::Change::Lost) {
+                let lost =
+                    line.lost.iter().map(|lost| format!("{name} {}: `{lost}` is not followed", place()));
+                self.said.extend(lost);
+            }
+            for change in &way.changes {
+                self.change(change, probe);
+            }
+            let end = match &way.end {
+                nft::End::Next => continue,
+                nft::End::Accept => End::Accept,
+                nft::End::Drop => End::Drop,
+                nft::End::Return => End::Next,
+                nft::End::Jump(to) => match self.lines(base, to, probe, depth + 1) {
+                    End::Next => continue,
+                    end => end,
+                },
+                nft::End::Goto(to) => self.lines(base, to, probe, depth + 1),
+            };
+            return end;
+        }
+        End::Next
+    }
+    fn change(&mut self, change: &nft::Change, probe: &mut Probe) {
+        match *change {
+            nft::Change::Mark(bits) => probe.mark = bits.of(probe.mark, self.conn),
+            nft::Change::Conn(bits) => self.conn = bits.of(probe.mark, self.conn),
+            nft::Change::Tos { mask, value, .. } => probe.tos = probe.tos & !mask | value,
+            nft::Change::Priority(n) => self.class = Some(n),
+            nft::Change::Lost => {}
+            nft::Change::Source(to) => self.translate(to, probe),
+        }
+    }
+    fn translate(&mut self, to: Option<IpAddr>, probe: &mut Probe) {
+        let family = if probe.src.is_ipv6() { Family::Ip6 } else { Family::Ip };
+        let seen = match to {
+            Some(to) => format!("{to} here"),
+            None => "that of the device here, which the script does not give".to_owned(),
+        };
+        self.said.push(format!("the source {} becomes {seen}: filters see that one", probe.src));
+        probe.translate(to.unwrap_or(nobody(family)));
+        self.translated = true;
+    }
+
     fn chain(
         &mut self,
         family: Family,
@@ -189,13 +368,17 @@ impl Way<'_> {
         }
         for ruled in rules.into_iter().flatten() {
             let input = if matches!(hook, "POSTROUTING" | "OUTPUT") { None } else { probe.input.clone() };
-            let line = || own.facts.known_line(&own.facts.steps[ruled.step]);
+            let line = || own.facts.rule_place(ruled.step, ruled.line);
+            let asks = |m: &Match| matches!(m, Match::Conntrack(c) if super::chains::states(c).is_some());
+            if !self.state_said && ruled.rule.matches.iter().any(asks) {
+                self.asks_state(&format!("{} {chain}", table.name()), &line());
+            }
             match fits(&ruled.rule, probe, self.conn, input.as_deref(), self.output, hook) {
                 Some(true) => {}
                 Some(false) => continue,
                 None => {
                     self.said.push(format!(
-                        "{} {chain} line {}: cannot be told from the headers alone; taken as not fitting",
+                        "{} {chain} {}: cannot be told from the headers alone; taken as not fitting",
                         table.name(),
                         line()
                     ));
@@ -203,7 +386,7 @@ impl Way<'_> {
                 }
             }
             self.said.push(format!(
-                "{} {chain} line {}: {}",
+                "{} {chain} {}: {}",
                 table.name(),
                 line(),
                 ruled.rule.target.name(family)
@@ -238,12 +421,16 @@ impl Way<'_> {
                 }
                 Target::Plain(p) if matches!(p.name.as_str(), "MASQUERADE" | "SNAT") => {
                     let to = source(own.facts, family, &p.save, ruled.rule.output.as_ref());
-                    let seen = match to {
-                        Some(to) => format!("{to} here"),
-                        None => "that of the device here, which the script does not give".to_owned(),
-                    };
-                    self.said.push(format!("the source {} becomes {seen}: filters see that one", probe.src));
-                    probe.translate(to.unwrap_or(nobody(family)));
+                    self.translate(to, probe);
+                    return End::Accept;
+                }
+                Target::Plain(p) if matches!(p.name.as_str(), "DNAT" | "REDIRECT" | "NETMAP") => {
+                    self.said.push(format!(
+                        "{} {chain} {}: `{}` is not followed",
+                        table.name(),
+                        line(),
+                        p.name
+                    ));
                     return End::Accept;
                 }
                 _ => {}
@@ -328,6 +515,10 @@ fn fits(
                 within(src, probe.src) && within(dst, probe.dst)
             }
             Match::Comment(_) => true,
+            Match::Conntrack(c) if super::chains::states(c).is_some() => super::chains::states(c)
+                .is_some_and(|(bits, invert)| {
+                    super::chains::has_state(bits, probe.state.unwrap_or(0)) != invert
+                }),
             _ => {
                 known = false;
                 true

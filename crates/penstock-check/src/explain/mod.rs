@@ -13,6 +13,7 @@ mod feed;
 mod flow;
 mod hooks;
 mod names;
+mod nft;
 mod partition;
 mod probe;
 mod promise;
@@ -158,7 +159,7 @@ impl<'a> Explainer<'a> {
         let bound = promise.iter().any(|said| said.starts_with("a packet waits at most"));
         promise.extend(leaf.and_then(|queue| promise::aim(queue, bound)));
         let mut said = passed.said;
-        said.extend(unfollowed(facts));
+        said.extend(unfollowed(facts, &nft::elsewhere(&facts.netfilter.of_nft.tables)));
         Explained {
             arrival,
             hooks: said,
@@ -170,32 +171,41 @@ impl<'a> Explainer<'a> {
     }
 }
 
-/// What is said where rules that only nft or a restored file has may mark, class or drop packets: these are not followed here.
-pub(super) fn unfollowed(facts: &Facts) -> Option<String> {
-    let treats = |text: &String| {
-        let words = [
-            "mark set",
-            "priority set",
-            "dscp set",
-            " drop",
-            "--set-mark",
-            "--set-xmark",
-            "CLASSIFY",
-            "-j DROP",
-        ];
-        text.lines().any(|l| !l.trim_start().starts_with('#') && words.iter().any(|w| l.contains(w)))
+/// What is said of rules that are not followed: `lost` are those, with their places; and of texts with rules that nobody knows.
+pub(super) fn unfollowed(facts: &Facts, lost: &[String]) -> Option<String> {
+    let unread = |s: &&crate::facts::Step| {
+        let crate::facts::What::Rules(text) = &s.what else {
+            // A file of rules that nobody has given.
+            let whole = s.guessed.as_ref().is_some_and(|g| g.whole);
+            return whole && matches!(s.program(), "nft" | "iptables-restore" | "ip6tables-restore");
+        };
+        s.unsimulated.is_some()
+            || s.guessed.is_some()
+            || s.program() != "nft" && text.lines().nth(1).is_none()
     };
-    let steps = facts.steps.iter().filter(|s| s.ok());
-    let read = steps.filter(|s| matches!(&s.what, crate::facts::What::Rules(text) if treats(text)));
-    let mut lines: Vec<u32> = read.map(|s| facts.known_line(s)).filter(|l| *l > 0).collect();
+    let mut lines: Vec<u32> =
+        facts.steps.iter().filter(|s| s.ok()).filter(unread).map(|s| facts.known_line(s)).collect();
+    lines.retain(|l| *l > 0);
     lines.dedup();
     let shown: Vec<String> = lines.iter().take(8).map(u32::to_string).collect();
-    (!shown.is_empty()).then(|| {
-        format!(
-            "the rules of line {} (nft, iptables-restore) are not followed: give the packet the mark that they set (`mark N`)",
+    let mut said = Vec::new();
+    if !lost.is_empty() {
+        let more = match lost.len().saturating_sub(8) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        said.push(format!(
+            "not followed: {}{more}: ask with what they set (`mark N`, the destination behind them)",
+            lost.iter().take(8).cloned().collect::<Vec<_>>().join("; ")
+        ));
+    }
+    if !shown.is_empty() {
+        said.push(format!(
+            "the rules of line {} are not known here: give the packet the mark that they set (`mark N`)",
             shown.join(", ")
-        )
-    })
+        ));
+    }
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 /// Takes a packet out by a device.

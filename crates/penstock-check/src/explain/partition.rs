@@ -4,7 +4,7 @@ use super::ask::Translated;
 use super::chains;
 use super::cover::{Index, Left, Patience, left};
 use super::cube::{Cube, Names, Place, words};
-use super::diagram::expand;
+use super::diagram::{expand, tidy};
 use super::space::{Entry, INGRESS, Space, To, hook};
 use super::{Probe, device, feed};
 use crate::facts::{Device, Facts};
@@ -87,7 +87,11 @@ pub fn partition(facts: &Facts, dev: &str) -> Result<Partition, String> {
             live.extend(entry.by.iter().chain(&entry.through));
         }
         index.push(&entry.cube);
-        let (line, class) = (entry.by.map_or(0, |s| facts.known_line(&facts.steps[s])), place(&entry.to));
+        let line = match (&entry.to, entry.by) {
+            (To::Fell(step, line), _) => facts.rule_line(*step, *line),
+            (_, by) => by.map_or(0, |s| facts.known_line(&facts.steps[s])),
+        };
+        let class = place(&entry.to);
         let more = meeting.len().saturating_sub(NAMED);
         let except = meeting.into_iter().take(NAMED).collect();
         debug_assert_eq!(at, parts.len());
@@ -114,7 +118,7 @@ pub fn partition(facts: &Facts, dev: &str) -> Result<Partition, String> {
         .collect();
     never.sort_unstable();
     never.dedup();
-    (all.parts, all.never, all.unfollowed) = (parts, never, super::unfollowed(facts));
+    (all.parts, all.never) = (parts, never);
     Ok(all)
 }
 
@@ -128,11 +132,12 @@ pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partitio
     let feeds = feed::feeds(facts, dev);
     let ingress = !feeds.is_empty() && feeds.iter().all(|f| f.ingress);
     let from = feeds.iter().find(|f| !f.ingress).map_or(dev, |f| f.device.name.as_str());
-    let (ways, cut) = match ingress {
-        true => (Vec::new(), false),
+    let chains::Ways { all, cut, lost } = match ingress {
+        true => chains::Ways { all: Vec::new(), cut: false, lost: Vec::new() },
         false => chains::ways(facts, from, &mut space.names),
     };
-    let ways = alive(ways);
+    let filters = feeds.iter().flat_map(|f| &f.device.filters).chain(&device.filters);
+    let ways = alive(plain(all, filters.into_iter().any(asks_connection)));
     space.cut = cut;
     let mut entries: Vec<Entry> = Vec::new();
     if ingress {
@@ -155,10 +160,9 @@ pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partitio
         }
     }
     if !ways.is_empty() {
-        let ways: Vec<_> = ways.into_iter().map(|w| (w.cube, w.fate)).collect();
         let all = expand(&ways, &Vec::new(), MAX_PARTS, &mut |fate| {
-            if let Some(step) = fate.dropped {
-                return vec![(Cube::all(), (To::None("dropped"), Some(step), Vec::new()))];
+            if let Some((step, line)) = fate.dropped {
+                return vec![(Cube::all(), (To::Fell(step, line), None, Vec::new()))];
             }
             let mut list = space.root(&fate.state);
             if let Some(source) = fate.state.translated {
@@ -175,7 +179,8 @@ pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partitio
         entries = Entry::of(all.unwrap_or_default());
     }
     let Space { names, cut, .. } = space;
-    Ok(Partition { entries, names, parts: Vec::new(), never: Vec::new(), cut, unfollowed: None })
+    let unfollowed = super::unfollowed(facts, &lost);
+    Ok(Partition { entries, names, parts: Vec::new(), never: Vec::new(), cut, unfollowed })
 }
 
 /// The same of what the device takes in: where its filters send it.
@@ -206,11 +211,12 @@ pub(super) fn devices(facts: &Facts, device: &Device, names: &mut Names) {
     for name in &facts.foreign {
         names.input(name);
     }
-    for input in facts.netfilter.rules.iter().filter_map(|r| r.rule.input.as_ref()) {
+    for input in facts.netfilter.standing.rules.iter().filter_map(|r| r.rule.input.as_ref()) {
         if !(input.wildcard && input.name.is_empty()) {
             names.known(input);
         }
     }
+    super::nft::devices(&facts.netfilter.of_nft.tables, names);
     for dev in device.filters.iter().filter_map(|f| f.options.str("indev")) {
         names.input(dev);
     }
@@ -226,16 +232,32 @@ fn asks_tags(filter: &Filter) -> bool {
         || filter.kind == "flow" && filter.options.u32("keys").is_some_and(|keys| keys >> 16 & 1 != 0)
 }
 
+/// Whether a filter's actions look at the connection's mark.
+fn asks_connection(filter: &Filter) -> bool {
+    filter.actions().any(|(kind, _)| matches!(kind, "connmark" | "ctinfo"))
+}
+
+/// The ways in fewer sets: where no filter looks at the connection's mark, it makes no difference behind the hooks.
+fn plain(ways: Vec<(Cube, chains::Left)>, connection: bool) -> Vec<(Cube, chains::Left)> {
+    let one = |(cube, mut fate): (Cube, chains::Left)| {
+        if !connection {
+            fate.state.conn = (0, 0);
+        }
+        (cube, fate)
+    };
+    tidy(ways.into_iter().map(one).collect())
+}
+
 /// Without the ways that no packet goes.
-fn alive(ways: Vec<chains::Passed>) -> Vec<chains::Passed> {
+fn alive(ways: Vec<(Cube, chains::Left)>) -> Vec<(Cube, chains::Left)> {
     let mut index = Index::default();
     let mut patience = Patience::new(ways.len());
-    let mut out: Vec<chains::Passed> = Vec::new();
+    let mut out = Vec::new();
     for way in ways {
-        let meeting = index.meeting(&way.cube);
+        let meeting = index.meeting(&way.0);
         let others: Vec<&Cube> = meeting.iter().map(|&i| index.get(i)).collect();
-        if left(&way.cube, &others, &mut patience) != Left::Nothing {
-            index.push(&way.cube);
+        if left(&way.0, &others, &mut patience) != Left::Nothing {
+            index.push(&way.0);
             out.push(way);
         }
     }
@@ -289,6 +311,7 @@ pub(super) fn place(to: &To) -> String {
         To::Among(first, last) if first == last => first.to_string(),
         To::Among(first, last) => format!("{first}-{last}"),
         To::Tin(name) => name.clone(),
+        To::Fell(..) => "dropped".to_owned(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A packet somebody asks about.
 
-use super::cube::{Names, Place};
+use super::cube::{Names, Place, STATES};
 use crate::filters::{IP, IP6};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -29,6 +29,8 @@ pub struct Probe {
     pub priority: u32,
     /// The mark of its connection; `None` where nobody says one: the script's rules then tell.
     pub connmark: Option<u32>,
+    /// What connection tracking says of it, a number of [`STATES`]; `None` where nobody says: it is the first of its connection.
+    pub state: Option<u32>,
     /// VLAN tags, the outermost first, at most two: ethertype and TCI.
     pub tags: Vec<(u16, u16)>,
     /// The packet as it was caught, where it was: its ethertype and its bytes from the network header on. They count, and not the
@@ -51,6 +53,7 @@ impl Default for Probe {
             input: None,
             priority: 0,
             connmark: None,
+            state: None,
             tags: Vec::new(),
             caught: None,
         }
@@ -62,14 +65,14 @@ const VLAN: [(&str, u16); 3] = [("vlan", 0x8100), ("802.1q", 0x8100), ("802.1ad"
 
 impl Probe {
     /// Reads `tcp 10.3.34.11:40000 > 10.3.31.88:5001 tos 0x10 len 1500 in eth1`; `udp`, `icmp` and protocol numbers too,
-    /// IPv6 as `tcp [2001:db8::1]:40000 > [2001:db8::2]:80`, `mark N`, `connmark N`, `vlan 10 pcp 5`, `802.1ad 100 vlan 10`.
+    /// IPv6 as `tcp [2001:db8::1]:40000 > [2001:db8::2]:80`, `mark N`, `connmark N`, `state established`, `vlan 10 pcp 5`, `802.1ad 100 vlan 10`.
     ///
     /// # Errors
     /// What cannot be read, and how it is written.
     pub fn parse(text: &str) -> Result<Probe, String> {
         let bad = |what: &str| {
             format!(
-                "{what}: a packet is written tcp 10.0.0.1:40000 > 10.0.0.2:80 [tos 0x10] [len 1500] [mark N] [connmark N] [vlan ID [pcp N]] [in eth1]"
+                "{what}: a packet is written tcp 10.0.0.1:40000 > 10.0.0.2:80 [tos 0x10] [len 1500] [mark N] [connmark N] [state established] [vlan ID [pcp N]] [in eth1]"
             )
         };
         let mut words = text.split_whitespace();
@@ -115,6 +118,10 @@ impl Probe {
                 }
                 "mark" => probe.mark = number()?,
                 "connmark" => probe.connmark = Some(number()?),
+                "state" => {
+                    let state = STATES.iter().position(|s| *s == value);
+                    probe.state = Some(state.ok_or_else(|| bad(&format!("state {value}")))? as u32);
+                }
                 "vlan" | "802.1q" | "802.1ad" => {
                     let id = u16::try_from(number()?).ok().filter(|id| *id < 4096);
                     let id = id.ok_or_else(|| bad(&format!("{name} {value}")))?;
@@ -233,6 +240,7 @@ impl Probe {
             caught,
             input: None,
             mark: 0,
+            state: None,
             ..self.clone()
         }
     }
@@ -313,6 +321,8 @@ impl Probe {
             Place::Tag => self.tags.first().map_or(0, |tag| u32::from(tag.0) << 16 | u32::from(tag.1)),
             Place::Mark if names.conn => self.connmark.unwrap_or(0),
             Place::Mark => self.mark,
+            Place::State => self.state.unwrap_or(0),
+            Place::Conn => self.connmark.unwrap_or(0),
             Place::Priority => self.priority,
             Place::Forwarded => self.input.is_some().into(),
             Place::Input => self.input.as_ref().map_or(0, |device| names.number(device)),
@@ -353,6 +363,10 @@ impl Probe {
                         len = value as u16;
                     }
                 }
+                Place::State => {
+                    probe.state =
+                        (0..8).find(|n| (n ^ value) & mask == 0).map(|n| n.min(4)).filter(|n| *n > 0);
+                }
                 Place::Mark if names.conn => probe.connmark = Some(value),
                 Place::Mark => probe.mark = probe.mark & !mask | value,
                 Place::Tag if value != 0 => {
@@ -374,8 +388,8 @@ impl Probe {
             probe.input = Some(names.device(device));
         }
         let made = Probe::caught(ethertype, bytes);
-        let Probe { mark, priority, input, connmark, tags, .. } = probe;
-        let plain = Probe { caught: None, mark, priority, input, connmark, tags, len, ..made.clone() };
+        let Probe { mark, priority, input, connmark, state, tags, .. } = probe;
+        let plain = Probe { caught: None, mark, priority, input, connmark, state, tags, len, ..made.clone() };
         // Written as headers where these say it all.
         let exact = cube.holds(&plain, names);
         Some(if exact { plain } else { Probe { caught: made.caught, ..plain } })
@@ -405,6 +419,9 @@ impl Probe {
         }
         if let Some(mark) = self.connmark {
             text += &format!(" connmark {mark}");
+        }
+        if let Some(state) = self.state {
+            text += &format!(" state {}", STATES[state.min(4) as usize]);
         }
         for (tpid, tci) in &self.tags {
             let name = VLAN.iter().find(|v| v.1 == *tpid).map_or("vlan", |v| v.0);

@@ -26,6 +26,8 @@ pub enum To {
     Among(Handle, Handle),
     /// A tin of cake.
     Tin(String),
+    /// Dropped by a rule of the packet filter: its command, and the line of the text that it reads.
+    Fell(usize, u32),
 }
 
 /// The hook where packets are taken in, under whichever of its names.

@@ -1,6 +1,6 @@
 //! Sets of packets in words: fields by name, numbers as ranges, several sets in one line.
 
-use super::cube::{Cube, Place};
+use super::cube::{Cube, Place, STATES};
 use super::names::Names;
 use crate::filters::{ARP, IP, IP6};
 use std::collections::BTreeMap;
@@ -47,6 +47,13 @@ fn pieces(cube: &Cube, names: &Names) -> Vec<String> {
             Place::Mark => {
                 let name = if names.conn { "connmark" } else { "mark" };
                 said.push(number(name, value, mask, u32::MAX));
+            }
+            Place::Conn => said.push(number("connmark", value, mask, u32::MAX)),
+            Place::State => {
+                let fits = |n: &u32| (n ^ value) & mask == 0;
+                let mut all: Vec<&str> = (0..8).filter(fits).map(|n| STATES[n.min(4) as usize]).collect();
+                all.dedup();
+                said.push(format!("ct state {}", all.join(",")));
             }
             Place::Tag => said.extend(tag(mask, value, family)),
             Place::Priority => said.push(number("priority", value, mask, 0xf)),

@@ -278,7 +278,7 @@ fn table(dice: &mut Dice, classes: &[&str]) -> Vec<String> {
 }
 
 /// Qdiscs, classes and filters of `eth0`.
-fn tree(dice: &mut Dice) -> Vec<String> {
+pub fn tree(dice: &mut Dice) -> Vec<String> {
     let class = |all: &[(&str, &str)], words: &str| -> Vec<String> {
         all.iter().map(|(p, c)| format!("tc class add dev eth0 parent {p} classid {c} {words}")).collect()
     };
@@ -368,7 +368,7 @@ fn tree(dice: &mut Dice) -> Vec<String> {
 }
 
 /// Rules of netfilter for one family.
-fn rules(dice: &mut Dice, six: bool) -> Vec<String> {
+pub fn rules(dice: &mut Dice, six: bool) -> Vec<String> {
     let table = if six { "ip6tables" } else { "iptables" };
     let nets = if six { ["2001:db8::/48", "2001:db8:1::/48"] } else { ["10.0.0.0/9", "10.1.0.0/16"] };
     let mut lines = vec![format!("{table} -t mangle -N S")];
@@ -570,13 +570,26 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("htb rate 1gbit", "htb rate 2gbit"),
     ("hfsc sc", "hfsc ls"),
     ("goto chain 3", "ok"),
+    ("mark set 1", "mark set 2"),
+    ("mark set 3", "mark set 1"),
+    ("tcp dport 80 ", "tcp dport 22 "),
+    ("tcp : accept", "tcp : drop"),
+    ("priority -150;", "priority -170;"),
+    ("policy drop;", ""),
+    ("new : jump S", "new : accept"),
+    ("{ 22, 53 }", "{ 53, 80 }"),
+    ("iifname eth1", "iifname eth2"),
+    ("dscp set ef", "dscp set cs1"),
+    ("80, 50-60", "22, 50-60"),
+    ("priority set 1:10", "priority set 1:20"),
 ];
 
 /// The commands with one thing changed, or written otherwise without a change of meaning.
 pub fn changed(dice: &mut Dice, commands: &[String]) -> Vec<String> {
     let mut out = commands.to_vec();
-    let places: Vec<usize> =
-        (0..out.len()).filter(|n| out[*n].contains(" filter add ") || out[*n].contains(" -A ")).collect();
+    let places: Vec<usize> = (0..out.len())
+        .filter(|n| [" filter add ", " -A ", " rule "].iter().any(|w| out[*n].contains(w)))
+        .collect();
     if places.is_empty() {
         return out;
     }

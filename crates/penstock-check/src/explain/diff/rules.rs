@@ -12,7 +12,7 @@ pub fn rules(a: &Facts, b: &Facts) -> Vec<String> {
             let key = format!("{:?} {:?} {} {:?}", r.family, r.table, r.chain, r.rule);
             (key, known(&r.rule), facts.steps[r.step].text())
         };
-        facts.netfilter.rules.iter().map(one).collect()
+        facts.netfilter.standing.rules.iter().map(one).collect()
     };
     let (x, y) = (own(a), own(b));
     let same = x.iter().map(|r| &r.0).eq(y.iter().map(|r| &r.0));
@@ -32,7 +32,8 @@ pub fn rules(a: &Facts, b: &Facts) -> Vec<String> {
         of_nft(&lines(&a.nft), &lines(&b.nft), &mut said);
     }
     let texts = |facts: &Facts| -> Vec<(String, bool, String)> {
-        let all = facts.steps.iter().filter(|s| s.ok() && !(by_rules && s.program() == "nft"));
+        let read = |s: &Step| s.program() == "nft" && by_rules || is_restored(s);
+        let all = facts.steps.iter().filter(|s| s.ok() && !read(s));
         all.filter_map(|s| Some((other(s)?, false, s.text()))).collect()
     };
     let (x, y) = (texts(a), texts(b));
@@ -85,6 +86,12 @@ fn of_nft(a: &[(String, String)], b: &[(String, String)], said: &mut Vec<String>
         said.push(format!("nft: {place}: {} -> {instead}", show(&text)));
     }
     said.extend(new.into_iter().map(|(place, text)| format!("nft: {place}: none -> {}", show(&text))));
+}
+
+/// Whether a command restores rules, all of which are known: they are compared rule by rule.
+fn is_restored(step: &Step) -> bool {
+    let known = matches!(&step.what, What::Rules(text) if text.lines().nth(1).is_some());
+    known && step.guessed.is_none() && matches!(step.program(), "iptables-restore" | "ip6tables-restore")
 }
 
 /// What one has and the other has not; their order, where that is all.

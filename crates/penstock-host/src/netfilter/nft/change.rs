@@ -2,7 +2,7 @@
 
 use super::live::{Clock, Kept};
 use super::state::ObjectState;
-use super::{ChainState, Memory, RuleState, Ruleset, SetState, TableState};
+use super::{ChainState, Memory, RuleState, Ruleset, SetState, TableState, Written};
 use crate::netfilter::Netfilter;
 use penstock_lang::nft::{
     self, Base, Command, Expr, Family, Fault, Name, Options, Place, Pos, Rule, Statement,
@@ -33,6 +33,7 @@ impl Netfilter {
             return self.nft.apply(add, options, devices, clock);
         }
         let mut new = self.nft.clone();
+        new.last.call += 1;
         let mut printed = String::new();
         for command in &commands {
             printed.push_str(&new.apply(command, options, devices, clock)?);
@@ -53,7 +54,7 @@ impl Netfilter {
 }
 
 /// What a rule's statements remember, and its handle after those of the sets written in it.
-fn rule_state(table: &mut TableState, rule: &Rule) -> RuleState {
+fn rule_state(table: &mut TableState, rule: &Rule, written: Written) -> RuleState {
     let is_set = |e: &Expr| matches!(e, Expr::Set(_));
     for s in &rule.statements {
         let sets = super::expressions(s).into_iter().filter(|e| super::any_part(e, &is_set)).count();
@@ -69,7 +70,7 @@ fn rule_state(table: &mut TableState, rule: &Rule) -> RuleState {
         true => vec![Memory::default(); rule.statements.len()],
         false => Vec::new(),
     };
-    RuleState { handle: table.handles, rule: rule.clone(), memory }
+    RuleState { handle: table.handles, rule: rule.clone(), memory, written }
 }
 
 impl Ruleset {
@@ -150,14 +151,15 @@ impl Ruleset {
             Command::AddRule(name, insert, place, rule, pos) => {
                 devices_there(rule, *pos, devices)?;
                 let rule = self.bound(name, rule, *pos, clock)?;
-                self.add_rule(name, *insert, *place, &rule)?;
+                self.add_rule(name, *insert, *place, &rule, *pos)?;
             }
             Command::ReplaceRule(name, handle, pos, rule) => {
                 self.sets_there(name, rule)?;
                 self.rule_mut(name, *handle, *pos)?;
                 let rule = self.bound(name, rule, *pos, clock)?;
+                let written = self.written(*pos);
                 let table = self.table_mut(name)?;
-                let mut fresh = rule_state(table, &rule);
+                let mut fresh = rule_state(table, &rule, written);
                 let slot = self.rule_mut(name, *handle, *pos)?;
                 fresh.handle = *handle;
                 *slot = fresh;
@@ -340,9 +342,13 @@ impl Ruleset {
                 return Err(Fault::kernel(name.pos, ENOENT, "there is no such device"));
             }
         }
+        let written = self.written(name.pos);
         let table = self.table_mut(name)?;
         if let Some(at) = table.chain(&name.name) {
             let old = &mut table.chains[at];
+            if base.is_some() {
+                old.written = written;
+            }
             return match (base, &mut old.base) {
                 _ if create => Err(Fault::kernel(name.pos, EEXIST, "add chain takes one there is")),
                 (None, _) => Ok(()),
@@ -358,7 +364,7 @@ impl Ruleset {
         table.handles += 1;
         let handle = table.handles;
         let (name, base) = (name.name.clone(), base.cloned());
-        table.chains.push(ChainState { name, handle, base, comment, rules: Vec::new() });
+        table.chains.push(ChainState { name, handle, base, comment, rules: Vec::new(), written });
         Ok(())
     }
 
@@ -380,11 +386,19 @@ impl Ruleset {
         found.ok_or_else(|| Fault::kernel(pos, ENOENT, "nft -a list ruleset shows the handles"))
     }
 
-    fn add_rule(&mut self, name: &Name, insert: bool, place: Place, rule: &Rule) -> Result<(), Fault> {
+    fn add_rule(
+        &mut self,
+        name: &Name,
+        insert: bool,
+        place: Place,
+        rule: &Rule,
+        pos: Pos,
+    ) -> Result<(), Fault> {
         self.sets_there(name, rule)?;
         self.chain_mut(name)?;
+        let written = self.written(pos);
         let table = self.table_mut(name)?;
-        let fresh = rule_state(table, rule);
+        let fresh = rule_state(table, rule, written);
         let chain = self.chain_mut(name)?;
         let beside = match place {
             Place::Edge => {

@@ -13,6 +13,7 @@ mod list;
 mod live;
 mod misspelt;
 mod sets;
+mod standing;
 mod state;
 
 use super::Hook;
@@ -22,6 +23,7 @@ use super::state::Memory;
 use live::Kept;
 use penstock_lang::iptables;
 use penstock_lang::nft::{Base, Data, Expr, Family, Rule, Set, Statement, Verdict};
+pub use standing::{StandingChain, StandingTable, Written};
 use state::ObjectState;
 
 /// A rule with its handle.
@@ -32,6 +34,7 @@ struct RuleState {
     rule: Rule,
     /// By statement, where any remembers something; else empty.
     memory: Vec<Memory>,
+    written: Written,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -41,6 +44,7 @@ struct ChainState {
     base: Option<Base>,
     comment: Option<String>,
     rules: Vec<RuleState>,
+    written: Written,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -71,6 +75,8 @@ pub struct Ruleset {
     tables: Vec<TableState>,
     /// The last handle given to a table.
     handles: u64,
+    /// The last call that changed anything.
+    last: Written,
 }
 
 impl TableState {

@@ -181,24 +181,6 @@ fn follows(never: &BTreeSet<(usize, String, String)>, at: usize, step: &Step) ->
     })
 }
 
-/// Whether a function that nobody calls makes by itself the root qdisc of the device of which a class or a filter is refused there, and the refusal
-/// hangs on nothing that another run has left.
-fn is_whole_function(facts: &Facts, at: usize, step: &Step) -> bool {
-    let of_tree = matches!(step.tc(), Some(Command::Class { .. } | Command::Filter { .. }));
-    let made = |s: &Step| match s.tc() {
-        Some(Command::Qdisc { req, .. }) => {
-            let root = matches!(req.parent, Handle::ROOT | Handle::INGRESS);
-            s.ok()
-                && root
-                && req.verb != Verb::Del
-                && s.calls == step.calls
-                && s.value(&["dev"]) == step.value(&["dev"])
-        }
-        _ => false,
-    };
-    facts.library && of_tree && !step.output.stderr.contains("exist") && facts.steps[..at].iter().any(made)
-}
-
 fn kernel_refuses(facts: &Facts, found: &mut Found) {
     let never = never_made(facts);
     let makes = |s: &Step| matches!(s.tc(), Some(Command::Qdisc { req, .. }) if req.verb != Verb::Del);
@@ -231,7 +213,8 @@ fn kernel_refuses(facts: &Facts, found: &mut Found) {
             _ => false,
         };
         // What the script would have made before is not there where its course was decided for it.
-        let elsewhere = facts.forced && !is_whole_function(facts, at, step) || step.guessed.is_some();
+        let elsewhere =
+            facts.forced && !super::cause::is_whole_function(facts, at, step) || step.guessed.is_some();
         // A script that makes no qdisc at all, and replaces or changes, goes on with what another has made.
         let lent = match step.tc() {
             Some(Command::Class { req, .. }) => borrows && req.verb != Verb::Add,

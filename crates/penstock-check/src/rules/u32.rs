@@ -311,8 +311,7 @@ fn unshifted(m: &[String]) -> bool {
         && matches!(word(m, 1), "tos" | "dsfield" | "precedence" | "priority");
     let (value, mask) = (num::strtoul(word(m, 2), 0), num::strtoul(word(m, 3), 16));
     let (Some((value, "")), Some((mask, ""))) = (value, mask) else { return false };
-    // Of a mask of one bit or two the others of the value are what is wrong (PS194).
-    field && value & 3 != 0 && value < 64 && (mask & 0xfc).count_ones() > 2
+    field && value & 3 != 0 && value < 64 && mask & 0xfc != 0
 }
 
 fn outside_mask(facts: &Facts, found: &mut Found) {

@@ -298,9 +298,8 @@ pub(super) fn restore_refuses(facts: &Facts, found: &mut Found) {
         let target = stderr.split_once("Couldn't load target `").and_then(|s| s.1.split('\'').next());
         let why = "Nothing of what is read for this table is taken.";
         if let Some(target) = target {
-            let declared = text.lines().filter_map(|l| l.strip_prefix(':')?.split_whitespace().next());
-            let near =
-                declared.filter(|c| *c != target && strsim::damerau_levenshtein(c, target) <= 2).next();
+            let mut declared = text.lines().filter_map(|l| l.strip_prefix(':')?.split_whitespace().next());
+            let near = declared.find(|c| *c != target && strsim::damerau_levenshtein(c, target) <= 2);
             let Some(meant) = near else { continue };
             let line = stderr.split_once("at line:").map_or(0, |s| number(s.1));
             let fix = text.lines().nth(line).map_or(String::new(), |l| l.replace(target, meant));

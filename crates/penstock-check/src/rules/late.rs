@@ -87,9 +87,8 @@ fn routed(facts: &Facts, found: &mut Found) {
 
 /// A filter that looks at bits that are saved, of which none comes back, and its mask. Who saves all bits may mean others.
 fn kept_back(facts: &Facts, kept: u32, back: u32) -> Option<(&crate::filters::Filter, u32)> {
-    let all = super::marks::fw(facts).map(|(_, f)| (f, super::marks::wanted(f).1));
-    all.filter(|(_, mask)| kept != u32::MAX && *mask != u32::MAX && mask & kept != 0 && mask & back == 0)
-        .next()
+    let mut all = super::marks::fw(facts).map(|(_, f)| (f, super::marks::wanted(f).1));
+    all.find(|(_, mask)| kept != u32::MAX && *mask != u32::MAX && mask & kept != 0 && mask & back == 0)
 }
 
 fn bits(facts: &Facts, found: &mut Found) {

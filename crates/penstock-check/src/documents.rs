@@ -1,10 +1,9 @@
 //! Scripts within other files: templates, files that stand as texts in YAML, and here-documents of a shell script for another machine (`ssh`) or for a file
 //! that is run another time.
 
-use crate::holders::{
-    KEYS, is_command, is_script, is_text, joined, scripts, template_of, unit, without_templates,
-};
+use crate::holders::{KEYS, is_command, is_script, is_text, joined, scripts, unit};
 use crate::source::{Form, Source};
+use crate::templates::{template_of, without_templates};
 use std::collections::BTreeSet;
 
 /// A here-document that is a script of its own, in the lines and columns of the file it stands in.

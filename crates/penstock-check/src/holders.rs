@@ -4,6 +4,9 @@
 
 use crate::documents::{files_of_yaml, with_entrypoints};
 use crate::embedded;
+use crate::templates::{
+    given_in_yaml, is_given_to_shell, template_of, with_given, with_values, without_templates,
+};
 
 /// What kind of file it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,11 +68,6 @@ fn is_dockerfile(text: &str) -> bool {
     matches!(word.as_str(), "FROM" | "ARG" | "RUN" | "CMD" | "ENTRYPOINT" | "ENV" | "COPY" | "ADD" | "LABEL")
 }
 
-/// The name of what a template of Jinja, Helm or Go makes: `shape.sh` of `shape.sh.j2`.
-pub(crate) fn template_of(name: &str) -> Option<&str> {
-    [".j2", ".jinja2", ".jinja", ".tmpl", ".tpl", ".gotmpl"].into_iter().find_map(|e| name.strip_suffix(e))
-}
-
 /// The scripts in a file that is none itself, each with the file's own lines and columns; `None` for a file that is a script. Blocks of
 /// Markdown are each for themselves, and so is what a unit does when it stops.
 pub(crate) fn scripts(name: &str, text: &str) -> Option<Vec<String>> {
@@ -79,11 +77,16 @@ pub(crate) fn scripts(name: &str, text: &str) -> Option<Vec<String>> {
         Kind::Docker => vec![docker(&lines)],
         Kind::Yaml => {
             let compose = lines.iter().any(|l| l.trim_end() == "services:");
-            let one = |l: &&str| if compose { dollars(&without_templates(l)) } else { without_templates(l) };
+            let given = given_in_yaml(&lines);
+            let filled = |l: &str| without_templates(&with_given(l, &given));
+            let one = |l: &&str| if compose { dollars(&filled(l)) } else { filled(l) };
             let lines: Vec<String> = lines.iter().map(one).collect();
             let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
             let commands = if compose { with_entrypoints(&lines, &yaml(&lines)) } else { yaml(&lines) };
-            std::iter::once(commands).chain(files_of_yaml(&lines)).collect()
+            std::iter::once(commands)
+                .chain(files_of_yaml(&lines))
+                .map(|text| with_values(text, &given))
+                .collect()
         }
         Kind::Markdown => markdown(&lines),
         Kind::Rst => crate::recipes::rst(&lines),
@@ -121,24 +124,6 @@ pub(crate) fn unread(name: &str, text: &str, scripts: &[String]) -> Vec<crate::c
         _ => "this line is not known to hold a command",
     };
     embedded::unread(text, scripts, why)
-}
-
-/// A line whose templates are output that nobody knows: `{{ item.rate }}` of Ansible and `${{ inputs.rate }}` of GitHub become a call of as many
-/// characters, `{% … %}` becomes blanks.
-pub(crate) fn without_templates(line: &str) -> String {
-    let (mut out, mut rest) = (String::new(), line);
-    while let Some((at, open)) = ["${{", "{{", "{%"].iter().filter_map(|o| Some((rest.find(o)?, *o))).min() {
-        let close = if open == "{%" { "%}" } else { "}}" };
-        let Some(end) = rest[at..].find(close).map(|n| at + n + 2) else { break };
-        let width = rest[at..end].chars().count();
-        out += &rest[..at];
-        match open {
-            "{%" => out += &" ".repeat(width),
-            _ => out += &format!("$(j2{})", " ".repeat(width.saturating_sub(5))),
-        }
-        rest = &rest[end..];
-    }
-    out + rest
 }
 
 /// Blanks for so many characters of a line, and the rest as it is.
@@ -356,7 +341,10 @@ pub(crate) fn unshelled(name: &str, text: &str) -> Vec<(u32, u32, u32, String)> 
         // What is a shell's own script may say all of it.
         let first = line.split_whitespace().next().unwrap_or("");
         let base = first.rsplit('/').next().unwrap_or(first);
-        if !is_command(line) || matches!(base, "sh" | "bash" | "dash" | "ash" | "env") {
+        if !is_command(line)
+            || matches!(base, "sh" | "bash" | "dash" | "ash" | "env")
+            || is_given_to_shell(&lines, number, &UNSHELLED)
+        {
             continue;
         }
         let word = line.split_whitespace().find(|w| {

@@ -1,6 +1,7 @@
 //! Commands in justfiles and in reStructuredText.
 
-use crate::holders::{from, is_command, joined, transcript, without_templates};
+use crate::holders::{from, is_command, joined, transcript};
+use crate::templates::without_templates;
 
 /// The recipes of a justfile: the body of each, without `@` and `-`; of recipes that take down each for itself. `{{name}}` of a plain assignment is that variable, what else
 /// stands in such braces is unknown. Everything stays in its line.

@@ -371,11 +371,19 @@ impl Source {
     /// the shell fills in may be any word.
     pub fn writes(&self, words: &[String]) -> Option<u32> {
         let fits = |line: &String| {
-            let text = line.trim().trim_start_matches("echo ").trim_start_matches("printf ");
+            let text = line.trim().trim_start_matches("echo ");
+            // A format, and what its conversions make of the words behind it.
+            let format = text.strip_prefix("printf ").map(|t| t.trim_start_matches("-- ").trim_start());
+            let text = format.map_or(text, |f| match f.chars().next().filter(|q| matches!(q, '"' | '\'')) {
+                Some(quote) => f[1..].split(quote).next().unwrap_or(""),
+                None => f,
+            });
             let text = text.split(" | ").next().unwrap_or("").split(" >>").next().unwrap_or("");
             let text = text.trim().trim_matches(['"', '\'', ';']).trim_end_matches("\\n");
             let mut own = text.split_whitespace();
-            let same = words.iter().all(|w| own.next().is_some_and(|o| o == w || o.contains('$')));
+            let same = words.iter().all(|w| {
+                own.next().is_some_and(|o| o == w || o.contains('$') || format.is_some() && o.contains('%'))
+            });
             same && own.next().is_none()
         };
         let mut all = self.lines.iter().enumerate().filter(|l| fits(l.1)).map(|l| l.0 as u32 + 1);

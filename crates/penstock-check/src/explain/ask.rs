@@ -179,7 +179,14 @@ pub fn framed(filter: &Filter, asked: Any, names: &mut Names) -> Any {
 
 /// What cannot be told from the headers.
 fn unknown(filter: &Filter, names: &mut Names) -> Any {
-    let text = format!("what {} of priority {} asks", filter.kind, filter.prio);
+    // Two filters of one priority ask for realms of their own.
+    let realms = |name: &str| filter.options.u32(name).map(|n| format!(" {name} {n}"));
+    let own: String = ["to", "from", "fromif"]
+        .iter()
+        .filter_map(|n| realms(n))
+        .filter(|_| filter.kind == "route")
+        .collect();
+    let text = format!("what {}{own} of priority {} asks", filter.kind, filter.prio);
     vec![Cube::of(Place::Other(names.other(&text)), 1, 1)]
 }
 

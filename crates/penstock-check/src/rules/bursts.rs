@@ -190,7 +190,9 @@ fn overhead(facts: &Facts, found: &mut Found) {
     for device in &facts.devices {
         let Some(root) = device.root() else { continue };
         let Some(at) = root.step else { continue };
-        if any_behind && !behind(device) {
+        // Of radio there is no such line.
+        let radio = ["wwan", "wlan", "wlp", "wlx"].iter().any(|p| device.name.starts_with(p));
+        if radio || any_behind && !behind(device) {
             continue;
         }
         let counted = |o: &penstock_model::Options| {

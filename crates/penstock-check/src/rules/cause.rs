@@ -77,6 +77,24 @@ fn blank_behind(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// Whether a function that nobody calls makes by itself the root qdisc of the device of which a class or a filter is refused there, and the refusal
+/// hangs on nothing that another run has left.
+pub fn is_whole_function(facts: &Facts, at: usize, step: &Step) -> bool {
+    let of_tree = matches!(step.tc(), Some(Command::Class { .. } | Command::Filter { .. }));
+    let made = |s: &Step| match s.tc() {
+        Some(Command::Qdisc { req, .. }) => {
+            let root = matches!(req.parent, Handle::ROOT | Handle::INGRESS);
+            s.ok()
+                && root
+                && req.verb != Verb::Del
+                && s.calls == step.calls
+                && s.value(&["dev"]) == step.value(&["dev"])
+        }
+        _ => false,
+    };
+    facts.library && of_tree && !step.output.stderr.contains("exist") && facts.steps[..at].iter().any(made)
+}
+
 /// Whether a command is cut off by a blank behind a backslash: that is said by itself.
 pub fn is_cut_off(facts: &Facts, step: &Step) -> bool {
     step.file == facts.name && ends_in_blank(facts.source.line(facts.source.end_of(step.line)))

@@ -1,10 +1,11 @@
 //! PS208 to PS213: the order of rules in netfilter's chains, and what a rule names.
 
-use crate::facts::{Device, Facts};
+use crate::facts::{Device, Facts, Step, What};
 use crate::finding::{Found, Rule, Say};
 use crate::marks::{Ruled, covers, leaves};
 use penstock_lang::iptables::{Connmark, Edit, Match, Target};
 use penstock_lang::tc::Command;
+use penstock_model::Handle;
 
 pub const RULES: &[Rule] = &[
     Rule::warning(
@@ -29,7 +30,7 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS211",
         "CLASSIFY names a class that does not exist",
-        "CLASSIFY, and nft's `meta priority set`, set the packet's priority to the class's id. If no class has it, the packet goes to the default.",
+        "CLASSIFY, nft's `meta priority set` and `skbedit priority` at the egress of clsact set the packet's priority to the class's id. If no class has it, the packet goes to the default.",
         classify,
     ),
     Rule::warning(
@@ -172,7 +173,15 @@ fn classify(facts: &Facts, found: &mut Found) {
         _ => None,
     };
     let n = &facts.netfilter;
-    for (id, at, text) in n.rules.iter().filter_map(by_rule).chain(n.priorities.iter().copied()) {
+    // What clsact gives a packet before the root qdisc is asked.
+    let leaving = facts.devices.iter().flat_map(|d| &d.filters).filter(|f| f.parent == Handle(0xffff_fff3));
+    let by_action = leaving.flat_map(|f| {
+        let given = f.actions().filter(|a| a.0 == "skbedit").filter_map(|a| a.1.u32("priority"));
+        given.map(|id| (Handle(id), f.step, 0)).collect::<Vec<_>>()
+    });
+    for (id, at, text) in
+        n.rules.iter().filter_map(by_rule).chain(n.priorities.iter().copied()).chain(by_action)
+    {
         let there = facts.devices.iter().any(|d| d.class(id).is_some() || d.qdisc(id).is_some());
         let owners: Vec<&Device> = facts
             .devices
@@ -202,7 +211,9 @@ fn classify(facts: &Facts, found: &mut Found) {
             let step = &facts.steps[at];
             let have: Vec<String> = device.classes_of(id.qdisc()).take(8).map(|c| c.id.to_string()).collect();
             let by_nft = step.value(&["--set-class"]).is_none();
+            let given = step.value(&["priority"]).filter(|_| step.has("skbedit"));
             let (who, word) = match by_nft {
+                true if given.is_some() => ("skbedit", given.unwrap_or("").to_owned()),
                 true => ("nft", id.to_string()),
                 false => ("CLASSIFY", step.value(&["--set-class"]).unwrap_or("").to_owned()),
             };
@@ -266,6 +277,41 @@ fn masked(facts: &Facts, found: &mut Found) {
                     step.with("handle", &format!("{:#x}/{:#x}", req.handle, own_bits(facts, req.handle))),
                 ),
             );
+        }
+    }
+}
+
+/// Rules that `iptables-restore` refuses for a chain whose name is nearly that of one the text declares, and texts without a `COMMIT`: none of the table's
+/// rules is there then.
+pub(super) fn restore_refuses(facts: &Facts, found: &mut Found) {
+    let reads = |s: &(usize, &Step)| matches!(s.1.program(), "iptables-restore" | "ip6tables-restore");
+    for (at, step) in facts.steps.iter().enumerate().filter(|s| !s.1.ok()).filter(reads) {
+        let What::Rules(text) = &step.what else { continue };
+        let stderr = step.output.stderr.as_str();
+        if step.guessed.as_ref().is_some_and(|g| g.whole || g.deep) {
+            continue;
+        }
+        let number = |from: &str| {
+            let digits: String = from.trim_start().chars().take_while(char::is_ascii_digit).collect();
+            digits.parse().unwrap_or(0)
+        };
+        let target = stderr.split_once("Couldn't load target `").and_then(|s| s.1.split('\'').next());
+        let why = "Nothing of what is read for this table is taken.";
+        if let Some(target) = target {
+            let mut declared = text.lines().filter_map(|l| l.strip_prefix(':')?.split_whitespace().next());
+            let near = declared.find(|c| *c != target && strsim::damerau_levenshtein(c, target) <= 2);
+            let Some(meant) = near else { continue };
+            let line = stderr.split_once("at line:").map_or(0, |s| number(s.1));
+            let fix = text.lines().nth(line).map_or(String::new(), |l| l.replace(target, meant));
+            found.at_text(
+                at,
+                line,
+                target,
+                Say::new(format!("there is no chain {target}; {meant} may be meant"), why, fix),
+            );
+        } else if let Some((_, line)) = stderr.split_once("COMMIT expected at line") {
+            let said = stderr.lines().find(|l| l.contains("COMMIT expected")).unwrap_or("COMMIT expected");
+            found.at_text(at, number(line), "", Say::new(said, why, "COMMIT"));
         }
     }
 }

@@ -110,7 +110,45 @@ fn direct(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// The number and its place in a line that gives a control group its class: `echo 0x100001 > …/net_cls.classid`, `cgset -r net_cls.classid=0x100001`.
+fn class_of_group(line: &str) -> Option<(Handle, &str, u32)> {
+    let at = line.find("net_cls.classid").filter(|_| !line.trim_start().starts_with('#'))?;
+    let behind = line[at..].strip_prefix("net_cls.classid=").and_then(|t| t.split_whitespace().next());
+    let before = || line[..at].split('>').next()?.split("echo ").nth(1)?.split_whitespace().last();
+    let word = behind.or_else(before)?.trim_matches(['"', '\'']);
+    let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
+    let number = match digits {
+        Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+        None => word.parse().ok()?,
+    };
+    let column = line[..line.find(word)?].chars().count() as u32 + 1;
+    (number != 0).then_some((Handle(number), word, column))
+}
+
+/// Classes of control groups, where a filter of the kind cgroup sorts by them (`task_cls_classid`).
+fn groups(facts: &Facts, found: &mut Found) {
+    let sorting = || shapers(facts).filter(|(_, f)| f.kind == "cgroup");
+    for (at, line) in facts.source.lines.iter().enumerate() {
+        let Some((id, word, column)) = class_of_group(line) else { continue };
+        if sorting().next().is_none() || sorting().any(|(d, _)| d.class(id).is_some()) || facts.partial {
+            continue;
+        }
+        let Some(qdisc) =
+            sorting().find_map(|(d, f)| owner(d, f).filter(|q| d.classes_of(q.handle).next().is_some()))
+        else {
+            continue;
+        };
+        let reason = format!(
+            "{word} is the class {id}: the upper 16 bits are the qdisc's number, the lower 16 the class's. The filter sorts for {}, which has no such class.",
+            qdisc.handle
+        );
+        let say = Say::new(format!("class {id} does not exist"), reason, "");
+        found.at_line(at as u32 + 1, column, word.chars().count() as u32, say);
+    }
+}
+
 fn no_class(facts: &Facts, found: &mut Found) {
+    groups(facts, found);
     for (device, filter) in shapers(facts) {
         let (Some(qdisc), Some(id)) = (owner(device, filter), filter.classid) else { continue };
         // Only a u32, fw and the like name one class; others count from it.

@@ -1,4 +1,4 @@
-//! PS301 to PS304, PS310 and PS311: actions of filters, and where they send packets.
+//! PS301 to PS304, PS310 to PS312: actions of filters, and where they send packets.
 
 use crate::facts::Facts;
 use crate::finding::{Found, Rule, Say};
@@ -52,7 +52,53 @@ pub const LATER: &[Rule] = &[
         "The frame goes back to where it came from, and the machine never sees it. To shape what comes in, redirect it to an ifb and put the qdisc there.",
         sent_back,
     ),
+    Rule::warning(
+        "PS312",
+        "a header is changed and its checksum is not",
+        "pedit changes bytes and nothing else (`tcf_pedit_act`): the checksum of the IPv4 header stays what it was, and who receives the packet drops it (`ip_rcv_core`). \
+         `pipe action csum ip4h` behind it makes it anew; with another address those of TCP and UDP too (`csum ip4h and tcp and udp`). tc-csum(8): \
+         https://man7.org/linux/man-pages/man8/tc-csum.8.html.",
+        unsummed,
+    ),
 ];
+
+/// Fields of the IPv4 header that pedit has a name for.
+const FIELDS: [&str; 8] = ["ttl", "tos", "dsfield", "precedence", "src", "dst", "protocol", "hdrlen"];
+
+fn unsummed(facts: &Facts, found: &mut Found) {
+    for filter in facts.devices.iter().flat_map(|d| &d.filters) {
+        let kinds: Vec<&str> = filter.actions().map(|a| a.0).collect();
+        let Some(at) = kinds.iter().rposition(|k| *k == "pedit") else { continue };
+        let step = &facts.steps[filter.step];
+        let changes = step
+            .words
+            .windows(3)
+            .find(|w| w[0] == "munge" && w[1] == "ip" && FIELDS.contains(&w[2].as_str()));
+        let Some(field) = changes.map(|w| w[2].as_str()) else { continue };
+        // What comes behind in another filter, or in a program, nobody sees here; hardware makes them anew by itself.
+        let elsewhere = kinds[at..].iter().any(|k| matches!(*k, "csum" | "bpf" | "nat"))
+            || step.has("skip_sw")
+            || step.has("jump")
+            || step.has("goto")
+            || facts.steps.iter().any(|s| s.has("csum") && s.value(&["dev"]) == step.value(&["dev"]));
+        if elsewhere {
+            continue;
+        }
+        let sums = if matches!(field, "src" | "dst") { "ip4h and tcp and udp" } else { "ip4h" };
+        let last = step.words.last().map_or("", String::as_str);
+        let fix = match last {
+            _ if at + 1 != kinds.len() => String::new(),
+            "pipe" => format!("{} action csum {sums}", step.text()),
+            "pass" | "ok" | "continue" | "reclassify" => {
+                format!("{} pipe action csum {sums} {last}", step.text().trim_end_matches(last).trim_end())
+            }
+            _ => format!("{} pipe action csum {sums}", step.text()),
+        };
+        let reason =
+            format!("The header's checksum is that of the old {field}; the next host drops such packets.");
+        found.at(filter.step, "munge", Say::new("the checksum is not made anew", reason, fix));
+    }
+}
 
 fn reversed(facts: &Facts, found: &mut Found) {
     for (at, step) in facts.steps.iter().enumerate().filter(|s| s.1.ok() && s.1.program() == "tc") {
@@ -76,7 +122,8 @@ fn behind(facts: &Facts, found: &mut Found) {
             .collect();
         let ends = |(kind, control): &(&str, i64)| {
             let ends = [act::OK, act::RECLASSIFY, act::SHOT, act::STOLEN, act::QUEUED, act::TRAP];
-            matches!(*kind, "mirred" | "gact") && ends.iter().any(|e| i64::from(*e) == *control)
+            // A policer's two answers may differ.
+            *kind != "police" && ends.iter().any(|e| i64::from(*e) == *control)
         };
         let Some(at) = all.iter().position(ends).filter(|at| at + 1 < all.len()) else { continue };
         // `random` decides otherwise now and then.
@@ -85,8 +132,14 @@ fn behind(facts: &Facts, found: &mut Found) {
             continue;
         }
         let (first, next) = (all[at].0, all[at + 1].0);
-        let what = if first == "mirred" { "the redirect" } else { "pass or drop" };
-        let reason = format!("Behind {what} the packet is gone; `{next}` is not asked.");
+        let reason = match first {
+            "mirred" => format!("Behind the redirect the packet is gone; `{next}` is not asked."),
+            "gact" => format!("Behind pass or drop the packet is gone; `{next}` is not asked."),
+            // Of these tc says `pass` by itself where no word stands behind them (m_csum.c, m_nat.c, m_pedit.c).
+            _ => format!(
+                "`{first}` ends the list with what it says of the packet, and `{next}` is not asked; with `pipe` behind `{first}` it is."
+            ),
+        };
         let word = if step.has(next) { next } else { "action" };
         found.at(filter.step, word, Say::new(format!("the action {next} is never carried out"), reason, ""));
     }

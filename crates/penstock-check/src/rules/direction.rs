@@ -253,6 +253,25 @@ fn rules_out(facts: &Facts, nets: &[(&str, Net)], found: &mut Found) {
     }
 }
 
+/// A filter's command with the destination in the place of the source.
+fn turned(step: &Step) -> String {
+    if step.has("src_ip") {
+        step.text().replacen(" src_ip ", " dst_ip ", 1)
+    } else {
+        step.text().replacen(" src ", " dst ", 1)
+    }
+}
+
+/// The device, other than the one that packets come in by, whose own network these addresses are in.
+fn behind_another<'a>(facts: &'a Facts, from: &str, addr: u32, mask: u32) -> Option<&'a str> {
+    let own = own_addresses(facts);
+    let holds = |a: &&(&str, u32, u32)| Net { addr: a.1 & a.2, mask: a.2 }.holds(addr, mask);
+    let best = own.iter().filter(holds).max_by_key(|a| a.2)?;
+    let known = own.iter().any(|a| a.0 == best.0 && a.1 == addr && mask == u32::MAX);
+    let free = best.2 != u32::MAX && best.0 != from && !known && !related(facts, best.0, from);
+    (free && !own.iter().filter(holds).any(|a| a.0 == from)).then_some(best.0)
+}
+
 fn source(facts: &Facts, found: &mut Found) {
     let own = own_addresses(facts);
     let fed = super::marks::fed_from_ingress(facts);
@@ -268,16 +287,24 @@ fn source(facts: &Facts, found: &mut Found) {
     for (device, filter) in each(facts) {
         let name = device.name.as_str();
         let Some(bits) = filter.tests.get(&Field::Net(12)).filter(|b| b.mask >> 24 == 0xff) else { continue };
-        let Some(addr) = private(filter, 12) else { continue };
         let step = &facts.steps[filter.step];
         let word = step.value(&["src", "src_ip"]).unwrap_or("");
-        let turned = || {
-            if step.has("src_ip") {
-                step.text().replacen(" src_ip ", " dst_ip ", 1)
-            } else {
-                step.text().replacen(" src ", " dst ", 1)
-            }
-        };
+        if fed.contains(name)
+            && let Some((from, other)) = super::nat::feeder(facts, name)
+                .and_then(|from| Some((from, behind_another(facts, from, bits.value, bits.mask)?)))
+        {
+            let reason = format!(
+                "{} is behind {other}; what comes in by {from}, and goes through {name}, is on its way there.",
+                Ipv4Addr::from(bits.value)
+            );
+            found.at(
+                filter.step,
+                word,
+                Say::new("no packet that comes in has this source", reason, turned(step)),
+            );
+            continue;
+        }
+        let Some(addr) = private(filter, 12) else { continue };
         // Both ends in one network: hosts of it among themselves, or this machine's answers.
         if filter.tests.get(&Field::Net(16)).is_some_and(|b| b.mask >> 24 == 0xff) {
             continue;
@@ -323,7 +350,7 @@ fn source(facts: &Facts, found: &mut Found) {
         } else {
             continue;
         };
-        found.at(filter.step, word, Say::new("no packet on this path has this source", reason, turned()));
+        found.at(filter.step, word, Say::new("no packet on this path has this source", reason, turned(step)));
     }
 }
 

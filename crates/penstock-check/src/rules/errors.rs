@@ -213,7 +213,8 @@ fn kernel_refuses(facts: &Facts, found: &mut Found) {
             _ => false,
         };
         // What the script would have made before is not there where its course was decided for it.
-        let elsewhere = facts.forced || step.guessed.is_some();
+        let elsewhere =
+            facts.forced && !super::cause::is_whole_function(facts, at, step) || step.guessed.is_some();
         // A script that makes no qdisc at all, and replaces or changes, goes on with what another has made.
         let lent = match step.tc() {
             Some(Command::Class { req, .. }) => borrows && req.verb != Verb::Add,
@@ -300,6 +301,7 @@ fn jumps_elsewhere(step: &Step) -> bool {
 
 fn rules_refuse(facts: &Facts, found: &mut Found) {
     iptables_refuses(facts, found);
+    super::chains::restore_refuses(facts, found);
     ipset_refuses(facts, found);
 }
 

@@ -381,6 +381,22 @@ fn near(a: &str, b: &str) -> bool {
 }
 
 fn misspelled(facts: &Facts, found: &mut Found) {
+    for name in &facts.foreign {
+        let Some(made) = super::spelling::made_alike(facts, name) else { continue };
+        let uses = |s: &Step| s.has(name) && s.program() == "tc";
+        let Some((at, step)) = facts.steps.iter().enumerate().find(|s| uses(s.1)) else { continue };
+        // Both may be there where both are worked with.
+        let shaped = facts.steps.iter().any(|s| s.program() == "tc" && s.has(made));
+        if !shaped {
+            let reason = format!("The script makes {made} and no {name}.");
+            let fix = step.text().replace(name.as_str(), made);
+            found.at(
+                at,
+                name,
+                Say::new(format!("{name} is not made here; {made} may be meant"), reason, fix),
+            );
+        }
+    }
     let uses = |name: &str| {
         facts.steps.iter().enumerate().filter(|s| s.1.has(name)).map(|s| s.0).collect::<Vec<_>>()
     };

@@ -16,7 +16,8 @@ pub const RULES: &[Rule] = &[
         "PS226",
         "marks are saved in other bits than those restored",
         "CONNMARK's masks say which bits go to the connection and which come back (`connmark_tg_shift`). Bits that are saved under one mask and restored under \
-         another that shares none with it never meet: the packets that follow have mark 0 there.",
+         another that shares none with it never meet: the packets that follow have mark 0 there. The same holds of bits that a filter looks at and that are saved, and \
+         left out by the mask of `--restore-mark`.",
         bits,
     ),
 ];
@@ -84,6 +85,12 @@ fn routed(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// A filter that looks at bits that are saved, of which none comes back, and its mask. Who saves all bits may mean others.
+fn kept_back(facts: &Facts, kept: u32, back: u32) -> Option<(&crate::filters::Filter, u32)> {
+    let mut all = super::marks::fw(facts).map(|(_, f)| (f, super::marks::wanted(f).1));
+    all.find(|(_, mask)| kept != u32::MAX && *mask != u32::MAX && mask & kept != 0 && mask & back == 0)
+}
+
 fn bits(facts: &Facts, found: &mut Found) {
     let n = &facts.netfilter;
     if n.texts || n.unknown {
@@ -107,11 +114,30 @@ fn bits(facts: &Facts, found: &mut Found) {
             continue;
         }
         let kept = saves.iter().fold(0, |all, s| all | s.1);
+        let back = restores.iter().fold(0, |all, r| all | r.1 & r.2);
         for (ruled, ctmask, nfmask, _) in restores {
-            if kept & ctmask & nfmask != 0 {
-                continue;
-            }
             let (step, save) = (&facts.steps[ruled.step], &facts.steps[saves[0].0.step]);
+            if kept & ctmask & nfmask != 0 {
+                let Some((filter, mask)) = kept_back(facts, kept, back) else { continue };
+                let reason = format!(
+                    "Line {} saves the bits {kept:#x}, this puts back {:#x}; the filter of line {} looks at {mask:#x}.",
+                    save.line,
+                    ctmask & nfmask,
+                    facts.steps[filter.step].line
+                );
+                let word = step.value(&["--mask", "--ctmask"]).unwrap_or("--restore-mark");
+                let fix = if step.has("--mask") {
+                    step.with("--mask", &format!("{kept:#x}"))
+                } else {
+                    String::new()
+                };
+                found.at(
+                    ruled.step,
+                    word,
+                    Say::new("bits of the mark that a filter looks at are not put back", reason, fix),
+                );
+                break;
+            }
             let reason = format!(
                 "Line {} saves the bits {kept:#x}; this puts back {:#x}, where nothing was saved.",
                 save.line,

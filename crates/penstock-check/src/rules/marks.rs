@@ -60,13 +60,15 @@ pub const RULES: &[Rule] = &[
     ),
 ];
 
-fn fw(facts: &Facts) -> impl Iterator<Item = (&Device, &Filter)> {
+/// Filters that ask for a mark.
+pub(super) fn fw(facts: &Facts) -> impl Iterator<Item = (&Device, &Filter)> {
     let by_mark =
         |f: &&Filter| f.kind == "fw" && f.handle != 0 || f.tests.contains_key(&Field::Mark) && f.kind != "fw";
     facts.devices.iter().flat_map(move |d| d.filters.iter().filter(by_mark).map(move |f| (d, f)))
 }
 
-fn wanted(filter: &Filter) -> (u32, u32) {
+/// The mark that a filter asks for, and its mask.
+pub(super) fn wanted(filter: &Filter) -> (u32, u32) {
     let bits = filter.tests.get(&Field::Mark).copied();
     bits.map_or((filter.handle, u32::MAX), |b| (b.value & b.mask, b.mask))
 }

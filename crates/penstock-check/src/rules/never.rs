@@ -269,6 +269,30 @@ fn bucket(facts: &Facts, found: &mut Found) {
                 let Some(bits) =
                     filter.tests.get(&Field::Net(place as i32)).filter(|b| b.mask & mask == mask)
                 else {
+                    // One of them asks for the other address, and stands where that one's byte would lead.
+                    let hash = filter.options.u32("hash").unwrap_or(0);
+                    let by = filter
+                        .tests
+                        .get(&Field::Net(other))
+                        .filter(|b| b.mask & mask == mask && !looked(&&filter));
+                    let led = by.map(|b| (b.value & mask) >> mask.trailing_zeros() & (divisor - 1));
+                    if led == Some(hash >> 12 & 0xff) {
+                        let step = &facts.steps[filter.step];
+                        let (is, meant) = if other == 12 { ("src", "dst") } else { ("dst", "src") };
+                        let reason = format!(
+                            "The bucket is chosen by the {name} (at {place}), and this asks for the {its}."
+                        );
+                        let fix = step.text().replacen(&format!(" {is} "), &format!(" {meant} "), 1);
+                        found.at(
+                            filter.step,
+                            is,
+                            Say::new(
+                                format!("the table is hashed by the {name}, this rule is by the {its}"),
+                                reason,
+                                fix,
+                            ),
+                        );
+                    }
                     continue;
                 };
                 let want = (bits.value & mask) >> mask.trailing_zeros() & (divisor - 1);

@@ -57,7 +57,18 @@ fn empty(facts: &Facts, found: &mut Found) {
     let routes = facts.steps.iter().filter(|s| s.program() == "ip");
     let routes =
         routes.filter(|s| s.words.iter().take(4).any(|w| matches!(w.as_str(), "route" | "r" | "ro")));
-    let filled: BTreeSet<&str> = routes.clone().filter_map(|s| s.value(&["table"])).collect();
+    // What empties a table, or shows it, puts no route into it.
+    let fills = |s: &&Step| {
+        let verb = s
+            .words
+            .iter()
+            .position(|w| matches!(w.as_str(), "route" | "r" | "ro"))
+            .and_then(|at| s.words.get(at + 1));
+        !verb.is_some_and(|v| {
+            matches!(v.as_str(), "flush" | "del" | "delete" | "show" | "list" | "ls" | "get" | "save")
+        })
+    };
+    let filled: BTreeSet<&str> = routes.clone().filter(fills).filter_map(|s| s.value(&["table"])).collect();
     let device = |s: &Step| s.value(&["table"]).is_none() && s.has("vrf");
     if filled.is_empty() || routes.clone().any(device) {
         return;

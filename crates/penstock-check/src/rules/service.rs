@@ -147,7 +147,7 @@ fn drr_default(facts: &Facts, found: &mut Found) {
         let open = |f: &&crate::filters::Filter| {
             f.parent == qdisc.handle
                 && (f.takes_all() && f.protocol == crate::filters::ALL
-                    || !f.exact && f.kind != "u32" && f.kind != "flower")
+                    || !f.exact && !matches!(f.kind.as_str(), "u32" | "flower" | "basic"))
         };
         if any && !device.filters.iter().any(|f| open(&f)) {
             let class = device.classes_of(qdisc.handle).last().map_or(Handle::new(1, 1), |c| c.id);

@@ -37,3 +37,38 @@ fn misspelt(facts: &Facts, found: &mut Found) {
         }
     }
 }
+
+/// The VLAN device or the like that the script makes, where only one is, and whose name a digit more or less makes of this one: `eth0.20` for `eth0.200`.
+pub(super) fn made_alike<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
+    let (base, number) = name.rsplit_once('.')?;
+    let made: Vec<&str> = facts
+        .steps
+        .iter()
+        .filter(|s| s.ok() && s.program() == "ip" && s.has("link") && s.has("add") && s.has("vlan"))
+        .filter_map(|s| {
+            let own = |w: &&String| {
+                w.rsplit_once('.')
+                    .is_some_and(|(b, n)| b == base && !n.is_empty() && n.bytes().all(|c| c.is_ascii_digit()))
+            };
+            s.words.iter().find(own).map(String::as_str)
+        })
+        .collect();
+    let alike = |made: &str| {
+        let made = made.rsplit_once('.').map_or("", |m| m.1);
+        let (long, short) = if made.len() > number.len() { (made, number) } else { (number, made) };
+        let shorter = long.len() == short.len() + 1
+            && (0..long.len()).any(|at| format!("{}{}", &long[..at], &long[at + 1..]) == short);
+        let turned = long.len() == short.len()
+            && {
+                let differ: Vec<usize> =
+                    (0..long.len()).filter(|&i| long.as_bytes()[i] != short.as_bytes()[i]).collect();
+                matches!(differ.as_slice(), [i, j] if j - i == 1 && long.as_bytes()[*i] == short.as_bytes()[*j] && long.as_bytes()[*j] == short.as_bytes()[*i])
+            };
+        shorter || turned
+    };
+    let digits = number.bytes().all(|c| c.is_ascii_digit());
+    match made.as_slice() {
+        [one] if digits && *one != name && alike(one) => Some(one),
+        _ => None,
+    }
+}

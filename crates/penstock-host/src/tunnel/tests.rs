@@ -528,6 +528,13 @@ fn tunnels_are_shown_as_recorded() {
             2,
         ),
         ("ip link add w type ipip dev nope", "Cannot find device \"nope\"\n", 255),
+        ("ip link add w type vxlan dstport 4789", "vxlan: missing virtual network identifier\n", 255),
+        (
+            "ip link add w type vxlan id 7 external",
+            "vxlan: both 'external' and vni cannot be specified\n",
+            255,
+        ),
+        ("ip link add w9 type vxlan dstport 4789 external", "", 0),
         (
             "ip link add w type gre remote 1.2.3.4 key x",
             "invalid value for \"key\": \"x\"; it should be an unsigned integer\n",

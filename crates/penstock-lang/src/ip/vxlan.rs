@@ -216,7 +216,16 @@ impl Words<'_> {
                 }
             }
         }
-        if v.id.is_none() {
+        // Packets of an `external` one bring their number.
+        let external = v.asked.iter().any(|word| word == "external");
+        if external && v.id.is_some() {
+            return self.fail(
+                255,
+                "vxlan: both 'external' and vni cannot be specified",
+                "external without id",
+            );
+        }
+        if v.id.is_none() && !external {
             return self.fail(255, "vxlan: missing virtual network identifier", "id VNI");
         }
         let both = [v.local, v.remote].into_iter().flatten().collect::<Vec<_>>();

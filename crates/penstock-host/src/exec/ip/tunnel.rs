@@ -47,7 +47,11 @@ impl Host {
             }
             (None, LinkData::Vxlan(set)) => {
                 self.link_of_tunnel(set.dev.as_deref())?;
-                let Some(id) = set.id else { return Err(errno(KernelError::EINVAL)) };
+                // One whose packets bring their number has none of its own.
+                let external = set.asked.iter().any(|word| word == "external");
+                let Some(id) = set.id.or(external.then_some(0)) else {
+                    return Err(errno(KernelError::EINVAL));
+                };
                 match self.has_vni(set.dstport, id) {
                     true => {
                         Err(self

@@ -287,7 +287,7 @@ fn fuzz(gate: &mut Gate, cargo: &str, seconds: u32) -> Result<()> {
     }
     let flags = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
                  -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
-                 -Ccodegen-units=1 -Cdebug-assertions -Clink-dead-code --cfg fuzzing";
+                 -Cdebug-assertions --cfg fuzzing";
     let host = host_triple()?;
     let manifest = folder.join("Cargo.toml");
     let manifest = manifest.to_str().context("the path is not UTF-8")?;

@@ -337,7 +337,8 @@ impl Asking<'_> {
                     (found, how == Compare::Not)
                 }
                 (None, Compare::Is, Expr::Flags(v, None, _), [key]) => (key.any(*v)?, false),
-                (None, Compare::Not, Expr::Flags(v, None, _), [key]) => (key.any(*v)?, true),
+                (None, Compare::Without, Expr::Flags(v, None, _), [key]) => (key.any(*v)?, true),
+                (None, Compare::Not, Expr::Flags(v, None, _), [key]) => (key.masked(u128::MAX, *v)?, true),
                 (None, Compare::Equal, Expr::Flags(v, None, _), [key]) => (key.masked(u128::MAX, *v)?, false),
                 (None, Compare::Is | Compare::Equal, ..) => (shows(&keys, right, self)?, false),
                 (None, Compare::Not, ..) => (shows(&keys, right, self)?, true),

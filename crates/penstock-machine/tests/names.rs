@@ -331,7 +331,7 @@ fn devices_without_packets_are_refused() {
             "gw m0: a macvlan with",
         ),
         (
-            "ip link add vx0 type vxlan id 7 dstport 4789 dev enp3s0 external\nip link set vx0 up",
+            "ip link add vx0 type vxlan dstport 4789 dev enp3s0 external\nip link set vx0 up",
             "gw vx0: a vxlan with \"external\" can be set up",
         ),
         // These no command makes at all.

@@ -212,7 +212,12 @@ struct So {
 impl Asking<'_> {
     fn line(&mut self, rule: &Rule, by: (usize, u32), comes: &Any) -> Line {
         let plain = Options { stateless: true, ..Options::default() };
-        let mut line = Line { by, text: show::rule(rule, self.table.family, &plain), ways: Vec::new(), lost: Vec::new() };
+        let mut line = Line {
+            by,
+            text: show::rule(rule, self.table.family, &plain),
+            ways: Vec::new(),
+            lost: Vec::new(),
+        };
         let so = So { asked: comes.clone(), changes: Vec::new(), state: State::default(), blurred: false };
         self.statements(&rule.statements, so, &mut line);
         line

@@ -148,7 +148,10 @@ impl Parser {
         let mut how = self.compare();
         let at = self.pos();
         let raw = self.value_list(key.first().copied())?;
-        let mut right = alone(resolve(&raw, &key)?);
+        let mut right = resolve(&raw, &key)?;
+        if matches!(&raw, Raw::Set(written, _) if written.len() == 1) {
+            right = alone(right);
+        }
         // Device 0: there is none.
         if let (Expr::Fib { by, result: FibResult::Oif }, Expr::Name(name)) = (&left, &right)
             && name == "0"
@@ -537,7 +540,7 @@ fn kept(statement: Statement, family: Family) -> Option<Statement> {
     }
 }
 
-/// A set of one value is the value (`expr_evaluate_set`).
+/// A set that was written with one value is the value (`expr_evaluate_set`).
 fn alone(right: Expr) -> Expr {
     match right {
         Expr::Set(set) => match set.elements.as_slice() {

@@ -105,6 +105,28 @@ impl Ruleset {
         devices: &[String],
         clock: Clock,
     ) -> Result<String, Fault> {
+        let done = self.carry_out(command, o, devices, clock);
+        // What a rule names and is not there is told as if it were its chain (`nft_cmd_enoent_rule`).
+        match (done, command) {
+            (
+                Err(fault),
+                Command::AddRule(name, _, Place::Edge | Place::Handle(..), ..)
+                | Command::ReplaceRule(name, ..)
+                | Command::DeleteRule(name, ..),
+            ) if fault.message.ends_with(&format!("rule: {ENOENT}")) && self.find(name).is_some() => {
+                Err(Fault { message: self.no_chain(name).message, ..fault })
+            }
+            (done, _) => done,
+        }
+    }
+
+    fn carry_out(
+        &mut self,
+        command: &Command,
+        o: &Options,
+        devices: &[String],
+        clock: Clock,
+    ) -> Result<String, Fault> {
         match command {
             Command::AddTable(name, create, comment) => self.add_table(name, *create, comment.clone())?,
             Command::DeleteTable(name) => {
@@ -150,6 +172,7 @@ impl Ruleset {
             }
             Command::AddRule(name, insert, place, rule, pos) => {
                 devices_there(rule, *pos, devices)?;
+                self.chain_mut(name)?;
                 let rule = self.bound(name, rule, *pos, clock)?;
                 self.add_rule(name, *insert, *place, &rule, *pos)?;
             }
@@ -166,6 +189,7 @@ impl Ruleset {
                 self.table_mut(name)?.drop_meters();
             }
             Command::DeleteRule(name, handle, pos) => {
+                self.chain_mut(name)?;
                 self.rule_mut(name, *handle, *pos)?;
                 self.chain_mut(name)?.rules.retain(|r| r.handle != *handle);
                 self.table_mut(name)?.drop_meters();
@@ -183,8 +207,10 @@ impl Ruleset {
                 self.add_elements(name, elements, false, (name.pos, clock))?;
             }
             Command::DeleteSet(name) => {
-                self.set_mut(name)?;
                 let table = self.table_mut(name)?;
+                if table.set(&name.name).is_none() {
+                    return Err(self.no_set(name));
+                }
                 if table.rules().any(|r| super::sets::uses_set(r, &name.name)) {
                     return Err(Fault::kernel(name.pos, EBUSY, "delete the rules that use it first"));
                 }

@@ -23,8 +23,8 @@ impl Ruleset {
             for target in targets(rule) {
                 match table.chain(target) {
                     None => {
-                        let help = "create the chain first: nft add chain";
-                        return Err(Fault::kernel(pos, "No such file or directory", help));
+                        let help = "create the chain first: nft add chain".to_owned();
+                        return Err(Fault { message: self.no_chain(name).message, pos, help });
                     }
                     Some(at) if table.chains[at].base.is_some() => {
                         let help = "a rule cannot jump to a chain that hangs at a hook";

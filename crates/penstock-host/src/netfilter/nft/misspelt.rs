@@ -3,7 +3,7 @@
 //! Follows: nftables 1.0.6 `misspell.c`, `cache.c` `chain_lookup_fuzzy`, `cmd.c` `nft_cmd_enoent_chain`.
 
 use super::change::ENOENT;
-use super::{ChainState, Ruleset, TableState};
+use super::{ChainState, Ruleset, SetState, TableState};
 use penstock_lang::nft::{Fault, Name};
 
 /// Deletions, insertions and changes from one name to the other (`string_distance`). Its rows are as long as the second name, so that the
@@ -44,10 +44,10 @@ fn near(name: &str, wanted: &str) -> Option<usize> {
 }
 
 impl Ruleset {
-    /// That there is no chain of this name in a table that is there, and which was perhaps meant.
+    /// That there is no chain of this name in a table that is there, and which was perhaps meant. Names of one letter are near to nothing, not
+    /// even to themselves.
     pub(super) fn no_chain(&self, name: &Name) -> Fault {
         let all = || self.tables.iter().flat_map(|t| t.chains.iter().map(move |c| (t, c)));
-        let same = all().find(|(_, c)| c.name == name.name);
         let mut best: Option<(usize, &TableState, &ChainState)> = None;
         for (table, chain) in all() {
             if let Some(d) = near(&chain.name, &name.name)
@@ -56,7 +56,7 @@ impl Ruleset {
                 best = Some((d, table, chain));
             }
         }
-        match same.is_none().then_some(best).flatten() {
+        match best.filter(|b| b.2.name != name.name) {
             Some((_, table, chain)) => {
                 let (family, of) = (table.family.name(), &table.name);
                 let meant =
@@ -64,6 +64,31 @@ impl Ruleset {
                 Fault::new(name.pos, meant, "nft add chain makes one")
             }
             None => Fault::kernel(name.pos, ENOENT, "nft add chain makes one"),
+        }
+    }
+}
+
+impl Ruleset {
+    /// The same of a set or map.
+    pub(super) fn no_set(&self, name: &Name) -> Fault {
+        let all =
+            || self.tables.iter().flat_map(|t| t.sets.iter().filter(|s| !s.set.meter).map(move |s| (t, s)));
+        let mut best: Option<(usize, &TableState, &SetState)> = None;
+        for (table, set) in all() {
+            if let Some(d) = near(&set.name, &name.name)
+                && best.is_none_or(|(least, ..)| d < least)
+            {
+                best = Some((d, table, set));
+            }
+        }
+        match best.filter(|b| b.2.name != name.name) {
+            Some((_, table, set)) => {
+                let (family, of) = (table.family.name(), &table.name);
+                let kind = if set.set.data.is_some() { "map" } else { "set" };
+                let meant = format!("{ENOENT}; did you mean {kind} ‘{}’ in table {family} ‘{of}’?", set.name);
+                Fault::new(name.pos, meant, "nft add set makes one")
+            }
+            None => Fault::kernel(name.pos, ENOENT, "nft add set makes one"),
         }
     }
 }

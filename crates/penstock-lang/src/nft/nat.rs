@@ -43,9 +43,12 @@ impl Parser {
         let prefix = takes_addresses && self.take_word("prefix");
         let (mut addresses, mut net, mut ports) = (Vec::new(), String::new(), None);
         let to = self.take_word("to");
-        let address = takes_addresses
-            && matches!(self.peek(), Token::Number(_) | Token::Sign("[" | ":" | "{"))
-            || takes_addresses && matches!(self.peek(), Token::Word(w) if !FLAGS.contains(&w.as_str()));
+        let begins = match self.peek() {
+            Token::Number(_) | Token::Sign("[" | ":" | "{") => true,
+            Token::Word(w) => !FLAGS.contains(&w.as_str()),
+            _ => false,
+        };
+        let address = takes_addresses && begins;
         if to || address {
             self.expand()?;
             let bare = matches!(self.peek(), Token::Number(_)) && !takes_addresses;

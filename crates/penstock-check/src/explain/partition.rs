@@ -6,6 +6,7 @@ use super::cover::{Index, Left, Patience, left};
 use super::cube::{Cube, Names, Place, words};
 use super::diagram::{expand, tidy};
 use super::space::{Entry, INGRESS, Space, To, hook};
+use super::words::{differ_at, in_one};
 use super::{Probe, device, feed};
 use crate::facts::{Device, Facts};
 use crate::filters::{Filter, IP, IP6, QINQ, VLAN};
@@ -418,7 +419,59 @@ impl Partition {
                 }
             }
         }
-        (rows, row_of)
+        self.merged(rows, row_of)
+    }
+    /// Rows behind one another that say the same of other numbers of one field are one row.
+    fn merged(&self, rows: Vec<Row>, mut row_of: Vec<Option<usize>>) -> (Vec<Row>, Vec<Option<usize>>) {
+        let cube = |row: &Row| -> Option<Cube> {
+            let whole = &self.entries.get(row.parts[0])?.cube;
+            let told = |b: &&(Place, u32, u32)| row.origin.is_some() || b.0 != Place::Forwarded;
+            Some(Cube(whole.0.iter().filter(told).copied().collect()))
+        };
+        let cubes: Vec<Option<Cube>> = rows.iter().map(cube).collect();
+        let alike = |a: &Row, b: &Row| {
+            let (one, two) = (&self.parts[a.parts[0]], &self.parts[b.parts[0]]);
+            (one.line, &one.class, a.origin) == (two.line, &two.class, b.origin)
+        };
+        let known = |parts: &[usize]| parts.iter().all(|p| self.parts[*p].left != Reached::Unknown);
+        let mut out: Vec<Row> = Vec::new();
+        let mut new_of = vec![0; rows.len()];
+        let mut rows: Vec<Option<Row>> = rows.into_iter().map(Some).collect();
+        let mut at = 0;
+        while let Some(Some(first)) = rows.get(at) {
+            let mut place = None;
+            let mut group: Vec<Cube> = cubes[at].iter().cloned().collect();
+            for next in at + 1..rows.len() {
+                let (Some(row), Some(own), Some(begin)) = (&rows[next], &cubes[next], &cubes[at]) else {
+                    break;
+                };
+                let differs = differ_at(begin, own);
+                if differs.is_none()
+                    || place.is_some_and(|p| Some(p) != differs)
+                    || !alike(first, row)
+                    || !known(&row.parts)
+                {
+                    break;
+                }
+                place = differs;
+                group.push(own.clone());
+            }
+            let whole =
+                (group.len() > 1 && known(&first.parts)).then(|| in_one(&group, &self.names)).flatten();
+            let end = at + if whole.is_some() { group.len() } else { 1 };
+            let mut all = rows[at..end].iter_mut().filter_map(Option::take);
+            if let Some(mut row) = all.next() {
+                all.for_each(|r| row.parts.extend(r.parts));
+                row.packets = whole.unwrap_or(row.packets);
+                new_of[at..end].fill(out.len());
+                out.push(row);
+            }
+            at = end;
+        }
+        for row in row_of.iter_mut().flatten() {
+            *row = new_of[*row];
+        }
+        (out, row_of)
     }
     /// The parts that come to each class.
     pub fn classes(&self) -> BTreeMap<String, Vec<usize>> {

@@ -8,6 +8,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Values that one line lists.
 const LISTED: usize = 12;
+/// Most sets whose numbers are marked one by one.
+const MARKED: usize = 256;
 
 /// A set of packets in words.
 pub fn words(cube: &Cube, names: &Names) -> String {
@@ -79,6 +81,13 @@ fn protocol_of(cube: &Cube, family: u16) -> Option<u8> {
     let (place, shift) = if family == IP6 { (Place::Word(4), 8) } else { (Place::Word(8), 16) };
     let (mask, value) = cube.at(place);
     (mask >> shift & 0xff == 0xff).then_some((value >> shift) as u8)
+}
+
+/// Whether ports stand at this place behind the header of the packet's family.
+fn ports_at(cube: &Cube, at: i32) -> bool {
+    let of = family(cube);
+    let begins = if of == IP6 { 40 } else { 20 };
+    at == begins && matches!(protocol_of(cube, of), Some(6 | 17 | 33 | 132))
 }
 
 fn tag(mask: u32, value: u32, family: u16) -> Option<String> {
@@ -299,6 +308,20 @@ fn without(cube: &Cube, place: Place) -> Cube {
     Cube(cube.0.iter().filter(|b| b.0 != place).copied().collect())
 }
 
+/// Sets that differ in the numbers of one field alone, in one line with the ranges of all; `None` where they do not.
+pub(super) fn in_one(cubes: &[Cube], names: &Names) -> Option<String> {
+    let place = differ_at(&cubes[0], &cubes[1])?;
+    let rest = without(&cubes[0], place);
+    let same = |c: &Cube| c.at(place).0 != 0 && without(c, place) == rest;
+    (cubes.iter().all(same) && field_of(place, cubes).is_some()).then(|| listed(cubes, place, &rest, names))
+}
+
+/// The one place at which two sets differ.
+pub(super) fn differ_at(a: &Cube, b: &Cube) -> Option<Place> {
+    let mut places = a.0.iter().map(|x| x.0).filter(|&p| a.at(p) != b.at(p));
+    places.next().filter(|&p| places.next().is_none() && without(a, p) == without(b, p))
+}
+
 /// Sets that differ at one place: what they have in common, and each one's own.
 fn listed(group: &[Cube], place: Place, rest: &Cube, names: &Names) -> String {
     let common = pieces(rest, names);
@@ -335,7 +358,7 @@ fn few(all: &[String], between: &str) -> String {
 fn field_of(place: Place, group: &[Cube]) -> Option<(&'static str, Vec<(u32, u32)>)> {
     let fields: &[(&str, u32, u32)] = match place {
         Place::Priority => &[("priority", 0, 0xf)],
-        Place::Word(20) if matches!(protocol_of(&group[0], IP), Some(6 | 17 | 33 | 132)) => {
+        Place::Word(at @ (20 | 40)) if ports_at(&group[0], at) => {
             &[("sport", 16, 0xffff), ("dport", 0, 0xffff)]
         }
         Place::Word(0) => &[("dscp", 18, 0x3f)],
@@ -357,7 +380,7 @@ fn field_of(place: Place, group: &[Cube]) -> Option<(&'static str, Vec<(u32, u32
             .filter(|n| group.iter().any(|c| (c.at(place).1 >> shift ^ n) & (c.at(place).0 >> shift) == 0))
             .map(|n| (n, n))
             .collect(),
-        None => return None,
+        None => marked(group.iter().map(|c| c.at(place)), shift, full)?,
     };
     all.sort_unstable();
     let mut out: Vec<(u32, u32)> = Vec::new();
@@ -370,9 +393,48 @@ fn field_of(place: Place, group: &[Cube]) -> Option<(&'static str, Vec<(u32, u32
     Some((name, out))
 }
 
+/// The ranges of all numbers of a field that any of these masks and values leaves.
+fn marked(all: impl ExactSizeIterator<Item = (u32, u32)>, shift: u32, full: u32) -> Option<Vec<(u32, u32)>> {
+    if all.len() > MARKED {
+        return None;
+    }
+    let mut there = vec![false; full as usize + 1];
+    for (mask, value) in all {
+        let (mask, value) = (mask >> shift & full, value >> shift & full);
+        // Every number of the bits that are free.
+        let free = full & !mask;
+        let mut bits = 0;
+        loop {
+            there[(value & mask | bits) as usize] = true;
+            bits = bits.wrapping_sub(free) & free;
+            if bits == 0 {
+                break;
+            }
+        }
+    }
+    let numbers = there.iter().enumerate().filter(|n| *n.1).map(|n| n.0 as u32);
+    let mut out: Vec<(u32, u32)> = Vec::new();
+    for n in numbers {
+        match out.last_mut() {
+            Some(last) if last.1 + 1 == n => last.1 = n,
+            _ => out.push((n, n)),
+        }
+    }
+    Some(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scattered_bits_of_a_port_are_ranges() {
+        let of = |all: &[(u32, u32)]| marked(all.iter().copied(), 0, 0xffff).unwrap();
+        assert_eq!(of(&[(0xe800, 0x2800), (0xc000, 0x0000)]), [(0, 16383)]);
+        assert_eq!(of(&[(0xdfff, 0x13c4)]), [(5060, 5060), (13252, 13252)]);
+        assert_eq!(of(&[(0, 0)]), [(0, 65535)]);
+        assert_eq!(of(&[(0xffff, 80), (0xfffe, 81)]), [(80, 81)]);
+    }
 
     fn of(bits: &[(i32, u32, u32)]) -> Cube {
         bits.iter().fold(Cube::all(), |c, b| c.and(&Cube::of(Place::Word(b.0), b.1, b.2)).unwrap())

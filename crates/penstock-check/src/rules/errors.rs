@@ -303,6 +303,7 @@ fn rules_refuse(facts: &Facts, found: &mut Found) {
     iptables_refuses(facts, found);
     super::chains::restore_refuses(facts, found);
     ipset_refuses(facts, found);
+    ports_wrap(facts, found);
 }
 
 fn iptables_refuses(facts: &Facts, found: &mut Found) {
@@ -338,6 +339,24 @@ fn iptables_refuses(facts: &Facts, found: &mut Found) {
         let excused = takes_away(step) || hushed || missing || owner || jumps_elsewhere(step);
         if !excused {
             refused(facts, found, at, step);
+        }
+    }
+}
+
+/// Ports that do not exist and that iptables takes for others: of udp's it keeps the last sixteen bits (`xtopt_parse_port`).
+fn ports_wrap(facts: &Facts, found: &mut Found) {
+    let rules = |s: &(usize, &Step)| s.1.ok() && matches!(s.1.program(), "iptables" | "ip6tables");
+    for (at, step) in facts.steps.iter().enumerate().filter(rules) {
+        for option in ["--dport", "--sport", "--destination-port", "--source-port"] {
+            let Some(value) = step.value(&[option]) else { continue };
+            let wrong = value.split(':').find_map(|p| p.parse::<u32>().ok().filter(|n| *n > 65_535));
+            if let Some(port) = wrong {
+                let why = format!(
+                    "Ports end at 65535. Of this one the last sixteen bits are kept, without a word: the rule is for {}.",
+                    port & 0xffff
+                );
+                found.at(at, value, Say::new(format!("there is no port {port}"), why, ""));
+            }
         }
     }
 }

@@ -43,53 +43,41 @@ fn near(name: &str, wanted: &str) -> Option<usize> {
     Some(distance(name.as_bytes(), wanted.as_bytes())).filter(|d| *d <= threshold)
 }
 
-impl Ruleset {
-    /// That there is no chain of this name in a table that is there, and which was perhaps meant. Names of one letter are near to nothing, not
-    /// even to themselves.
-    pub(super) fn no_chain(&self, name: &Name) -> Fault {
-        let all = || self.tables.iter().flat_map(|t| t.chains.iter().map(move |c| (t, c)));
-        let mut best: Option<(usize, &TableState, &ChainState)> = None;
-        for (table, chain) in all() {
-            if let Some(d) = near(&chain.name, &name.name)
-                && best.is_none_or(|(least, ..)| d < least)
-            {
-                best = Some((d, table, chain));
-            }
+/// Of several things the first that is nearest to the wanted name, if that is not its own.
+fn nearest<'a, T>(
+    all: impl Iterator<Item = (&'a TableState, &'a T)>,
+    name: fn(&T) -> &str,
+    wanted: &str,
+) -> Option<(&'a TableState, &'a T)> {
+    let far = all.filter_map(|(table, one)| Some((near(name(one), wanted)?, table, one)));
+    far.min_by_key(|f| f.0).filter(|f| name(f.2) != wanted).map(|(_, table, one)| (table, one))
+}
+
+/// That there is no such thing, and which was perhaps meant.
+fn none(name: &Name, meant: Option<(&str, &str, &TableState)>, help: &str) -> Fault {
+    match meant {
+        Some((kind, own, table)) => {
+            let (family, of) = (table.family.name(), &table.name);
+            let said = format!("{ENOENT}; did you mean {kind} ‘{own}’ in table {family} ‘{of}’?");
+            Fault::new(name.pos, said, help)
         }
-        match best.filter(|b| b.2.name != name.name) {
-            Some((_, table, chain)) => {
-                let (family, of) = (table.family.name(), &table.name);
-                let meant =
-                    format!("{ENOENT}; did you mean chain ‘{}’ in table {family} ‘{of}’?", chain.name);
-                Fault::new(name.pos, meant, "nft add chain makes one")
-            }
-            None => Fault::kernel(name.pos, ENOENT, "nft add chain makes one"),
-        }
+        None => Fault::kernel(name.pos, ENOENT, help),
     }
 }
 
 impl Ruleset {
+    /// That there is no chain of this name in a table that is there. Names of one letter are near to nothing, not even to themselves.
+    pub(super) fn no_chain(&self, name: &Name) -> Fault {
+        let all = self.tables.iter().flat_map(|t| t.chains.iter().map(move |c| (t, c)));
+        let found = nearest(all, |c: &ChainState| &c.name, &name.name);
+        none(name, found.map(|(t, c)| ("chain", c.name.as_str(), t)), "nft add chain makes one")
+    }
     /// The same of a set or map.
     pub(super) fn no_set(&self, name: &Name) -> Fault {
-        let all =
-            || self.tables.iter().flat_map(|t| t.sets.iter().filter(|s| !s.set.meter).map(move |s| (t, s)));
-        let mut best: Option<(usize, &TableState, &SetState)> = None;
-        for (table, set) in all() {
-            if let Some(d) = near(&set.name, &name.name)
-                && best.is_none_or(|(least, ..)| d < least)
-            {
-                best = Some((d, table, set));
-            }
-        }
-        match best.filter(|b| b.2.name != name.name) {
-            Some((_, table, set)) => {
-                let (family, of) = (table.family.name(), &table.name);
-                let kind = if set.set.data.is_some() { "map" } else { "set" };
-                let meant = format!("{ENOENT}; did you mean {kind} ‘{}’ in table {family} ‘{of}’?", set.name);
-                Fault::new(name.pos, meant, "nft add set makes one")
-            }
-            None => Fault::kernel(name.pos, ENOENT, "nft add set makes one"),
-        }
+        let all = self.tables.iter().flat_map(|t| t.sets.iter().map(move |s| (t, s)));
+        let found = nearest(all.filter(|s| !s.1.set.meter), |s: &SetState| &s.name, &name.name);
+        let kind = |s: &SetState| if s.set.data.is_some() { "map" } else { "set" };
+        none(name, found.map(|(t, s)| (kind(s), s.name.as_str(), t)), "nft add set makes one")
     }
 }
 

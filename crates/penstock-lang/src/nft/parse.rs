@@ -105,6 +105,10 @@ impl Parser {
                     return self.unexpected("element");
                 }
                 let name = self.named()?;
+                if self.is_sign("{") && matches!(self.peek_after(), Token::Sign("}")) {
+                    self.at += 1;
+                    return self.unexpected("");
+                }
                 let elements = self.elements()?;
                 let end = self.tokens[self.at - 1].1;
                 self.out.push(Command::GetElement(name, elements, start.to(end)));

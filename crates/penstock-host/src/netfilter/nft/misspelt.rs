@@ -33,10 +33,13 @@ fn distance(a: &[u8], b: &[u8]) -> usize {
     all[a.len() * row + b.len()]
 }
 
+/// The longest name that the kernel takes (`NFT_NAME_MAXLEN` with its end).
+const MOST: usize = 255;
+
 /// How far a name is from the wanted one, where it is near enough (`string_misspell_update`).
 fn near(name: &str, wanted: &str) -> Option<usize> {
     let (most, least) = (name.len().max(wanted.len()), name.len().min(wanted.len()));
-    if most <= 1 {
+    if most <= 1 || most > MOST {
         return None;
     }
     let threshold = if most - least <= 1 { most.div_ceil(3).max(1) } else { (most + 2).div_ceil(3) };
@@ -91,5 +94,6 @@ mod tests {
         assert_eq!(near("b", "c"), None);
         assert!(near("forward", "froward").is_some());
         assert_eq!(near("postrouting", "input"), None);
+        assert_eq!(near(&"x".repeat(100_000), &"x".repeat(100_000)), None);
     }
 }

@@ -9,7 +9,6 @@ mod eval;
 mod found;
 mod generated;
 mod list;
-
 mod live;
 mod misspelt;
 mod sets;

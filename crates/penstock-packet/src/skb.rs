@@ -299,6 +299,7 @@ impl Role {
     const COPY: u8 = 2;
     const MOVED: u8 = 4;
     const ORPHAN: u8 = 8;
+    const UNSHARED: u8 = 16;
 
     /// A fragment, or the datagram that fragments have become again.
     #[inline]
@@ -325,6 +326,15 @@ impl Role {
         let was = self.is_orphan();
         self.0 |= Role::ORPHAN;
         !was
+    }
+    /// Its bytes are its own, and it belongs to no socket any more: it has been changed where it waited (`skb_unshare`).
+    #[inline]
+    pub const fn is_unshared(self) -> bool {
+        self.0 & Role::UNSHARED != 0
+    }
+    /// From now on such a one.
+    pub fn set_unshared(&mut self) {
+        self.0 |= Role::UNSHARED | Role::ORPHAN;
     }
     /// From now on a fragment.
     pub fn set_fragment(&mut self) {

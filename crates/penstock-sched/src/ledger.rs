@@ -83,8 +83,21 @@ pub struct Orphan {
     pub header_len: u32,
     /// Its transport header.
     pub l4: L4,
-    /// How many packets more it was cut into; 0: it is off its socket's memory.
-    pub more: u32,
+    /// What has become of it.
+    pub freed: Freed,
+}
+
+/// What a socket has free of a packet that still waits in a qdisc.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Freed {
+    /// Its memory (`skb_orphan_partial`).
+    Memory,
+    /// What it had of it at all: the packet that goes on is another (`skb_unshare`).
+    All,
+    /// The same, where its memory was free already.
+    Place,
+    /// Nothing: it was cut into so many packets more, each with memory of its own (`skb_segment`).
+    Cut(u32),
 }
 
 /// A segment has its own share of the memory of what it was cut of; the last one's place in the host is that of the whole.
@@ -178,7 +191,13 @@ impl Ledger {
         let more = u32::from(count.saturating_sub(1));
         if own && more > 0 && !packet.tc.role.is_orphan() {
             let (len, header_len, l4) = packet.as_sent();
-            self.orphans.push(Orphan { flow: packet.flow, len, header_len, l4: *l4, more });
+            self.orphans.push(Orphan {
+                flow: packet.flow,
+                len,
+                header_len,
+                l4: *l4,
+                freed: Freed::Cut(more),
+            });
         }
         for n in 1..count {
             let mut segment = self.copy(&packet);
@@ -300,8 +319,29 @@ impl Ledger {
     pub fn orphan(&mut self, skb: &mut Skb) {
         if skb.iif <= LOOPBACK && skb.flow != 0 && skb.tc.role.set_orphan() {
             let (len, header_len, l4) = skb.as_sent();
-            self.orphans.push(Orphan { flow: skb.flow, len, header_len, l4: *l4, more: 0 });
+            self.orphans.push(Orphan { flow: skb.flow, len, header_len, l4: *l4, freed: Freed::Memory });
         }
+    }
+    /// Whoever changes a packet's bytes makes another packet of it where it is a clone, as those of TCP are; the one that was is free.
+    //= linux v6.12 include/linux/skbuff.h skb_unshare
+    #[cold]
+    pub(crate) fn unshare(&mut self, skb: &mut Skb) {
+        let role = skb.tc.role;
+        let clone = matches!(skb.as_sent().2, L4::Tcp(_)) && !role.is_copy() && !role.is_unshared();
+        if skb.iif > LOOPBACK || skb.flow == 0 || !clone {
+            return;
+        }
+        let piece = skb.is_noted() && skb.rare().segment.is_some_and(|s| s.by == Cutter::Kernel);
+        let freed = match (piece, role.is_orphan()) {
+            (true, true) => return,
+            // The place of the whole is the last one's.
+            (true, false) => Freed::Memory,
+            (false, true) => Freed::Place,
+            (false, false) => Freed::All,
+        };
+        skb.tc.role.set_unshared();
+        let (len, header_len, l4) = skb.as_sent();
+        self.orphans.push(Orphan { flow: skb.flow, len, header_len, l4: *l4, freed });
     }
     /// Whether there are any.
     #[inline]

@@ -30,7 +30,7 @@ pub mod tree;
 mod wait;
 
 pub use act::{Actions, Look};
-pub use ledger::{DropReason, Ledger, Orphan, Work};
+pub use ledger::{DropReason, Freed, Ledger, Orphan, Work};
 pub use node::Node;
 pub use qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
 pub use tree::Tree;

@@ -103,7 +103,7 @@ impl Net {
                 {
                     self.lost_on(host, ifindex, packet, place, reason);
                 }
-                Effect::Orphaned(orphan) => self.free_memory(host, Owed::to(orphan)),
+                Effect::Orphaned(orphan) => self.orphaned(host, orphan),
                 other => others.push(other),
             }
         }
@@ -149,7 +149,7 @@ impl Net {
             Effect::Deliver(packet) => self.delivered(host, packet),
             Effect::Next(ifindex, packet) => self.next(host, ifindex, packet),
             Effect::Moved(packet) => self.moved(host, packet),
-            Effect::Orphaned(orphan) => self.free_memory(host, Owed::to(orphan)),
+            Effect::Orphaned(orphan) => self.orphaned(host, orphan),
             Effect::Across { space, ifindex, how, packet } => self.across(host, space, ifindex, how, packet),
             Effect::Dropped { packet, ifindex, place, reason } => {
                 self.lost_on(host, ifindex, packet, place, reason);
@@ -213,8 +213,8 @@ impl Net {
             Effect::Moved(packet) => format!("{name}: sends {} elsewhere", packet_text(packet)),
             Effect::Across { packet, .. } => format!("{name}: hands {} on", packet_text(packet)),
             Effect::Orphaned(orphan) => {
-                let (len, flow, more) = (orphan.len, orphan.flow, orphan.more);
-                format!("{name}: {len} bytes of flow {flow} wait in a qdisc, in {} packets", more + 1)
+                let (len, flow, freed) = (orphan.len, orphan.flow, orphan.freed);
+                format!("{name}: {len} bytes of flow {flow} wait in a qdisc ({freed:?})")
             }
             Effect::Dropped { packet, ifindex, place, reason } => {
                 let device = self.device_name(host, *ifindex);

@@ -5,7 +5,7 @@ use crate::index::{LOOPBACK, NONE, Numbers};
 use penstock_model::Rng;
 use penstock_model::traffic::TxTimeWish;
 use penstock_packet::{Cutter, L4, Packet};
-use penstock_sched::Orphan;
+use penstock_sched::{Freed, Orphan};
 use penstock_tcp::{Config, Endpoint};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
@@ -326,7 +326,7 @@ impl Owed {
     pub(crate) fn of(packet: &Packet) -> Owed {
         let role = packet.tc.role;
         // What came in, and a qdisc's copy, belongs to no socket here.
-        let own = packet.iif <= LOOPBACK && !(role.is_copy() && role.is_orphan());
+        let own = packet.iif <= LOOPBACK && !(role.is_copy() && role.is_orphan()) && !role.is_unshared();
         let flow = if own { packet.flow } else { 0 };
         let part = if role.is_orphan() { Owing::Place } else { Owing::Both };
         let (len, headers, l4) = packet.as_sent();
@@ -352,9 +352,11 @@ impl Owed {
         if orphan.flow == 0 {
             owed.port = port_of(&orphan.l4);
         }
-        match orphan.more {
-            0 => Owed { part: Owing::Memory, ..owed },
-            more => Owed { part: Owing::Cut, ip_payload: more, ..owed },
+        match orphan.freed {
+            Freed::Memory => Owed { part: Owing::Memory, ..owed },
+            Freed::Place => Owed { part: Owing::Place, ..owed },
+            Freed::All => owed,
+            Freed::Cut(more) => Owed { part: Owing::Cut, ip_payload: more, ..owed },
         }
     }
     fn by(flow: u32, len: u32, header_len: u32, l4: &L4) -> Owed {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::crossing::one_machine;
 use crate::sock::Owing;
+use penstock_sched::{Freed, Orphan};
 use penstock_tcp::{EcnField, Error};
 
 /// The segments of a super-packet reached the sink.
@@ -456,8 +457,20 @@ impl Net {
     /// is told where it was sent.
     #[cold]
     pub(crate) fn dropped_at_home(&mut self, host: u32, packet: &Packet) {
-        let owed = Owed::of(packet);
-        if let L4::Tcp(tcp) = packet.as_sent().2
+        self.gone_at_home(host, Owed::of(packet), packet.as_sent().2);
+    }
+    /// What a qdisc has let go of a packet that still waits in it.
+    #[cold]
+    pub(crate) fn orphaned(&mut self, host: u32, orphan: Orphan) {
+        match orphan.freed {
+            Freed::All | Freed::Place => self.gone_at_home(host, Owed::to(orphan), &orphan.l4),
+            Freed::Memory | Freed::Cut(_) => self.free_memory(host, Owed::to(orphan)),
+        }
+    }
+    /// What a packet owes is free, and its place in this host, before it has left it.
+    #[cold]
+    fn gone_at_home(&mut self, host: u32, owed: Owed, l4: &L4) {
+        if let L4::Tcp(tcp) = l4
             && owed.tcp_payload > 0
             && owed.part != Owing::Memory
             && let Some((flow, part)) = untag(owed.flow)

@@ -466,6 +466,7 @@ impl Netem {
                 rest.append(&mut segments);
                 cx.drops.segments_done(segments, 0);
             }
+            cx.drops.unshare(&mut packet);
             damage::strike(&mut packet, cx.rng);
             self.counts.corrupted += 1;
         }

@@ -132,6 +132,7 @@ impl Qdisc for Old {
         }
         let copy = (count > 1).then(|| cx.drops.copy(&packet));
         if count > 0 && c.corrupt != 0 && c.corrupt >= c.corrupt_cor.throw(&mut c.dice, cx.rng) {
+            cx.drops.unshare(&mut packet);
             damage::strike(&mut packet, cx.rng);
         }
         let answer = match copy {

@@ -8,6 +8,7 @@ mod clock;
 pub mod config;
 mod endpoint;
 mod info;
+mod mib;
 mod minmax;
 pub mod ns2;
 mod params;

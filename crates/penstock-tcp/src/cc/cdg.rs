@@ -165,6 +165,7 @@ impl Cdg {
                 let base_owd = (v.delay_min as u32 / 2).max(125);
                 v.last_ack = now;
                 if before(v.round_start.wrapping_add(base_owd), now) {
+                    w.hystart.by_train(w.cwnd);
                     w.ssthresh = w.cwnd;
                     return;
                 }
@@ -177,6 +178,7 @@ impl Cdg {
                 let delay = v.delay_min as u32;
                 let thresh = delay.wrapping_add(delay / 8).max(125) as i32;
                 if v.rtt.min > thresh {
+                    w.hystart.by_delay(w.cwnd);
                     w.ssthresh = w.cwnd;
                 }
             }

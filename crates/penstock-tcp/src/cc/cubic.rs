@@ -162,6 +162,7 @@ impl Cubic {
             let half = u32::from(!w.paced_below);
             if w.now_us - self.round_start_us > (u64::from(self.delay_min_us) + burst) >> half {
                 self.found = true;
+                w.hystart.by_train(w.cwnd);
                 w.ssthresh = w.cwnd;
             }
         }
@@ -170,6 +171,7 @@ impl Cubic {
             self.sample_cnt += 1;
         } else if self.curr_rtt_us > self.delay_min_us + (self.delay_min_us >> 3).clamp(4_000, 16_000) {
             self.found = true;
+            w.hystart.by_delay(w.cwnd);
             w.ssthresh = w.cwnd;
         }
     }

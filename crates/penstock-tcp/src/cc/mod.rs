@@ -119,6 +119,35 @@ pub struct Window {
     pub slow_path: bool,
     /// A number of the connection's own, for dice that must fall the same each time.
     pub seed: u32,
+    /// How slow start was left.
+    pub hystart: Hystart,
+}
+
+/// How often slow start was left before any loss, and at windows of how many segments in all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hystart {
+    train: (u32, u32),
+    delay: (u32, u32),
+}
+
+impl Hystart {
+    /// For a train of ACKs that is longer than half the least delay.
+    pub fn by_train(&mut self, cwnd: u32) {
+        self.train = (self.train.0 + 1, self.train.1.wrapping_add(cwnd));
+    }
+    /// For a delay that has grown.
+    pub fn by_delay(&mut self, cwnd: u32) {
+        self.delay = (self.delay.0 + 1, self.delay.1.wrapping_add(cwnd));
+    }
+    /// The counters, as `nstat` names them.
+    pub fn counted(&self) -> [(&'static str, u64); 4] {
+        [
+            ("TcpExtTCPHystartTrainDetect", self.train.0.into()),
+            ("TcpExtTCPHystartTrainCwnd", self.train.1.into()),
+            ("TcpExtTCPHystartDelayDetect", self.delay.0.into()),
+            ("TcpExtTCPHystartDelayCwnd", self.delay.1.into()),
+        ]
+    }
 }
 
 /// Slow-start threshold before any loss.
@@ -128,6 +157,7 @@ impl Window {
     /// A window before the connection is open.
     pub fn new(hz: u32, per_ack: bool) -> Window {
         Window {
+            hystart: Hystart::default(),
             hz,
             per_ack,
             pacing_ratios: (200, 120),

@@ -5,6 +5,7 @@
 
 use super::Endpoint;
 use crate::info::CaState;
+use crate::mib::{Rx, Tx};
 use crate::recovery::{Prior, Rexmit};
 use crate::sender::acked::{
     CA_ALERT, DATA, DATA_ACKED, DSACKING_ACK, ECE, NOT_DUP, SET_XMIT_TIMER, SND_UNA_ADVANCED, SackState,
@@ -58,6 +59,8 @@ impl Endpoint {
 
         if end != start {
             flag |= DATA;
+        } else if slow || ack == prior_una {
+            self.tx.mib.one(Tx::PureAcks);
         }
         flag |= self.update_window(seg, ack, start);
         if seg.sack_count > 0 && self.tx.sack_ok {
@@ -79,8 +82,16 @@ impl Endpoint {
         let (rmem, len) = (u64::from(self.rx.rmem()), (end - start) as u32);
         let reserved = (rmem + self.tx.wmem()).wrapping_neg() % 4_096;
         let foreseen = len > 0 && ack == prior_una && self.tx.cc.is_foreseen();
-        if !foreseen || u64::from(self.rx.truesize(len)) > reserved {
+        let whole = u64::from(self.rx.truesize(len)) > reserved;
+        if !foreseen || whole {
             self.tx.timers.heard(&self.tx.clock);
+        }
+        let fast = !slow && (len == 0 || !whole);
+        if fast && len > 0 {
+            self.rx.mib.one(Rx::HpHits);
+        }
+        if fast && ack > prior_una {
+            self.tx.mib.one(Tx::HpAcks);
         }
 
         if prior_packets == 0 {

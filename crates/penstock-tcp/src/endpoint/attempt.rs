@@ -10,7 +10,8 @@
 //! comes in between, by [`Endpoint::local_drop`] or [`Endpoint::local_refusal`].
 
 use super::Endpoint;
-use crate::info::State;
+use crate::info::{CaState, State};
+use crate::mib::Tx;
 use crate::sender::rtx;
 use crate::sender::timers::Pending;
 use penstock_model::Time;
@@ -96,6 +97,7 @@ impl Endpoint {
             self.tx.rearm_rto();
         }
         self.push.sent += segments;
+        self.tx.mib.add(Tx::OrigDataSent, segments);
         self.recovery.new_data_sent();
         if self.tx.p.today {
             self.tx.check_space(u32::from(self.mss), self.recovery.reordering());
@@ -159,6 +161,9 @@ impl Endpoint {
                 self.clamp_to_user_timeout();
             }
             _ => {
+                let in_loss = self.tx.cc.state() == CaState::Loss;
+                let by = if in_loss { Tx::SlowStartRetrans } else { Tx::FastRetrans };
+                self.tx.mib.add(by, count as u32);
                 if self.tx.cc.is_reducing() {
                     self.recovery.prr_sent(count as u32);
                 }
@@ -208,6 +213,9 @@ impl Endpoint {
     fn not_taken(&mut self, congested: bool) {
         // What is due is stamped with the time of this try.
         self.tx.cc.due_now(&self.tx.clock);
+        if let Trial::Again { count, .. } = self.trial {
+            self.tx.mib.add(Tx::RetransFail, count);
+        }
         match std::mem::take(&mut self.trial) {
             Trial::Nothing => {}
             Trial::New { why: Why::LossProbe, .. } => {

@@ -10,6 +10,7 @@ use super::Endpoint;
 use super::accecn::asks as asks_accurate;
 use crate::config::Ecn;
 use crate::info::{CaState, Error, State};
+use crate::mib::{Rx, Tx};
 use crate::recv::Taken;
 use crate::segment::{EcnField, Transmit};
 use crate::seq;
@@ -101,6 +102,9 @@ impl Endpoint {
     //= linux v6.12 net/ipv4/tcp_input.c tcp_init_transfer, tcp_finish_connect
     fn open(&mut self) {
         let active = self.state == State::SynSent;
+        if self.synacks > 0 {
+            self.tx.mib.one(Tx::PassiveOpens);
+        }
         self.state = if self.tx.space.is_closed() { State::FinWait1 } else { State::Established };
         self.tx.space.open();
         if self.tx.p.today {
@@ -208,6 +212,7 @@ impl Endpoint {
         }
         if again {
             self.tx.n.total_retrans += 1;
+            self.tx.mib.one(Tx::SynRetrans);
         } else {
             self.syn_sent_us = self.tx.clock.us;
             self.recovery.syn_sent(self.tx.clock.us);
@@ -303,11 +308,14 @@ impl Endpoint {
             self.tx.stamps.echoed(Some(ecr));
             let old = self.tx.stamps.is_old(val, self.tx.clock.us);
             if old && !flags.has(TcpFlags::RST) && !self.disordered_ack(seg, start, end, val) {
+                if !(self.tx.p.today && flags.has(TcpFlags::SYN)) {
+                    self.tx.mib.one(Tx::PawsEstab);
+                }
                 if self.tx.p.today && flags.has(TcpFlags::SYN) {
-                    self.challenge();
+                    self.syn_challenge();
                 } else if !(self.tx.p.newest && start == end && start < self.rx.next()) {
                     // 7.2 passes over ACKs that are merely old.
-                    self.send_dupack(seg, start, end);
+                    self.send_dupack(seg, start, end, Tx::SkippedPaws);
                 }
                 return false;
             }
@@ -317,9 +325,9 @@ impl Endpoint {
         if self.out_of_window(flags, start, end) {
             if !flags.has(TcpFlags::RST) {
                 if self.tx.p.today && flags.has(TcpFlags::SYN) {
-                    self.challenge();
+                    self.syn_challenge();
                 } else {
-                    self.send_dupack(seg, start, end);
+                    self.send_dupack(seg, start, end, Tx::SkippedSeq);
                 }
             } else if self.resets_behind_fin(start) {
                 return self.reset_in_window(self.rx.next());
@@ -340,7 +348,8 @@ impl Endpoint {
                 return true;
             } else if self.tx.p.today {
                 self.challenged(seg, ecn);
-                self.challenge();
+                self.tx.mib.one(Tx::InErrs);
+                self.syn_challenge();
             } else {
                 self.ack_at_once();
             }
@@ -371,10 +380,11 @@ impl Endpoint {
     }
     /// Whether an answer to a segment out of the window is one too many (`tcp_invalid_ratelimit`).
     //= linux v6.12 net/ipv4/tcp_input.c __tcp_oow_rate_limited
-    fn oow_limited(&mut self) -> bool {
+    fn oow_limited(&mut self, by: Tx) -> bool {
         let now = self.tx.clock.jiffies as u32;
         let least = self.tx.clock.span_to_jiffies(self.cfg.invalid_ratelimit);
         if self.last_oow != 0 && now.wrapping_sub(self.last_oow) < least {
+            self.tx.mib.one(by);
             return true;
         }
         self.last_oow = now.max(1);
@@ -383,13 +393,20 @@ impl Endpoint {
     /// An ACK for somebody who may not be the peer.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_send_challenge_ack; RFC 5961
     pub(super) fn challenge(&mut self) {
-        if self.oow_limited() {
+        if self.oow_limited(Tx::SkippedChallenge) {
             return;
         }
+        self.tx.mib.one(Tx::ChallengeAck);
         if self.state == State::SynReceived {
             return self.ack_at_once();
         }
         self.tx.todo.ack_first = true;
+    }
+
+    /// The same for a SYN.
+    fn syn_challenge(&mut self) {
+        self.tx.mib.one(Tx::SynChallenge);
+        self.challenge();
     }
 
     fn reset_in_window(&mut self, start: u64) -> bool {
@@ -445,13 +462,16 @@ impl Endpoint {
 
     /// Answers what lies outside the window.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_send_dupack
-    fn send_dupack(&mut self, seg: &Tcp, start: u64, end: u64) {
+    ///
+    /// `by`: what counts one that is too soon to be answered.
+    fn send_dupack(&mut self, seg: &Tcp, start: u64, end: u64, by: Tx) {
         // One with data is answered each time.
         let bare = start == end || seg.flags.has(TcpFlags::SYN);
-        if self.tx.p.today && bare && self.oow_limited() {
+        if self.tx.p.today && bare && self.oow_limited(by) {
             return;
         }
         if start != end && start < self.rx.next() {
+            self.rx.mib.one(Rx::DelayedAckLost);
             self.rx.enter_quickack(16);
             self.came_again(start);
             self.rx.dsack_set(start, end.min(self.rx.next()));
@@ -553,6 +573,8 @@ impl Endpoint {
 
     fn enter_time_wait(&mut self) {
         self.state = State::TimeWait;
+        //= linux v6.12 net/ipv4/inet_timewait_sock.c __inet_twsk_schedule
+        self.tx.mib.one(Tx::TimeWait);
         self.tx.timers.clear();
         self.tx.timers.wait_until(self.tx.clock.now + self.cfg.time_wait);
     }

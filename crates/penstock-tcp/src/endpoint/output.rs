@@ -7,6 +7,7 @@
 use super::Endpoint;
 use super::attempt::{Trial, Why};
 use crate::info::State;
+use crate::mib::Tx;
 use crate::recv::EarlyAck;
 use crate::segment::Transmit;
 use crate::sender::rtx;
@@ -115,6 +116,7 @@ impl Endpoint {
     fn transmit_rare(&mut self) -> Option<Transmit> {
         if self.tx.todo.reset {
             self.tx.todo.reset = false;
+            self.tx.mib.one(Tx::OutRsts);
             let mut t = self.segment(self.tx.space.nxt(), 0, TcpFlags::RST.with(TcpFlags::ACK));
             t.tcp.window = 0;
             t.tcp.sack_count = 0;
@@ -222,7 +224,12 @@ impl Endpoint {
     //= linux v6.12 net/ipv4/tcp.c tcp_should_autocork, tcp_push
     pub(super) fn autocorks(&mut self) -> bool {
         let tail = self.tx.unsent.tail_len(self.tx.space.nxt()) as u32;
-        self.cfg.autocorking && self.tx.host.corks(tail, self.tx.q.packets_out())
+        let waits = self.tx.host.is_throttled();
+        let corks = self.cfg.autocorking && self.tx.host.corks(tail, self.tx.q.packets_out());
+        if corks && !waits {
+            self.tx.mib.one(Tx::AutoCorking);
+        }
+        corks
     }
 
     /// Whether Nagle's algorithm keeps a small segment back: while an earlier small one is not acknowledged.

@@ -8,6 +8,7 @@
 use super::Endpoint;
 use super::attempt::{Trial, Why};
 use crate::info::State;
+use crate::mib::Tx;
 use crate::segment::Transmit;
 use crate::sender::rtx;
 use penstock_packet::TcpFlags;
@@ -190,6 +191,7 @@ impl Endpoint {
             t
         } else {
             self.trial = Trial::WindowProbe;
+            self.tx.mib.one(Tx::WinProbe);
             self.segment(self.tx.space.una() - 1, 0, TcpFlags::ACK)
         }
     }

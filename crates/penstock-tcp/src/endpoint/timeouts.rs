@@ -6,7 +6,8 @@
 //! the peer closes.
 
 use super::Endpoint;
-use crate::info::{Error, State};
+use crate::info::{CaState, Error, State};
+use crate::mib::Tx;
 use crate::sender::timers::Pending;
 use penstock_model::Time;
 
@@ -150,12 +151,15 @@ impl Endpoint {
             }
             self.recovery.enter_loss(&mut self.tx);
         } else {
+            self.tx.mib.one(Tx::Timeouts);
             if self.write_timeout() {
                 return self.done(Some(Error::TimedOut));
             }
+            self.count_timeout();
             //= linux v6.12 include/net/sock.h sk_rethink_txhash
             if self.tx.p.today && self.cfg.txrehash && self.state != State::SynReceived {
                 self.rehashed = self.rehashed.wrapping_add(1);
+                self.tx.mib.one(Tx::TimeoutRehash);
             }
             self.tx.n.timeouts += 1;
             if !opening {
@@ -178,6 +182,29 @@ impl Endpoint {
         if self.state == State::SynReceived {
             self.tx.back_off(self.state == State::SynSent);
         }
+    }
+
+    /// Counts in what state the timeout has struck.
+    //= linux v6.12 net/ipv4/tcp_timer.c tcp_retransmit_timer
+    fn count_timeout(&mut self) {
+        if self.tx.timers.retransmits() > 0 {
+            return;
+        }
+        let sack = self.tx.sack_ok;
+        let by = match self.tx.cc.state() {
+            CaState::Recovery if sack => Tx::SackRecoveryFail,
+            CaState::Recovery => Tx::RenoRecoveryFail,
+            CaState::Loss => Tx::LossFailures,
+            state if state == CaState::Disorder || self.tx.q.sacked_out() > 0 => {
+                if sack {
+                    Tx::SackFailures
+                } else {
+                    Tx::RenoFailures
+                }
+            }
+            _ => return,
+        };
+        self.tx.mib.one(by);
     }
 
     // ---- Zero-window probes ----

@@ -6,6 +6,7 @@
 
 use super::Recovery;
 use crate::cc::AckSample;
+use crate::mib::Tx;
 use crate::sender::Sender;
 use crate::sender::acked::{
     ACKED, CA_ALERT, DATA_ACKED, NONHEAD_RETRANS_ACKED, ORIG_SACK_ACKED, RETRANS_DATA_ACKED, SACK_RENEGING,
@@ -107,7 +108,7 @@ impl Recovery {
                 if let Some(r) = reord
                     && r < prior.fack
                 {
-                    self.check_reordering(tx, r, prior.fack);
+                    self.check_reordering(tx, r, prior.fack, Tx::SackReorder);
                 }
             } else if let Some(i) = reord_index
                 && i < prior.fackets

@@ -14,6 +14,7 @@ mod undo;
 use crate::cc::INFINITE_SSTHRESH;
 use crate::clock::Clock;
 use crate::info::CaState;
+use crate::mib::Tx;
 use crate::params::Params;
 use crate::sender::Sender;
 use crate::sender::acked::{
@@ -298,6 +299,7 @@ impl Recovery {
     pub(crate) fn enter_recovery(&mut self, tx: &mut Sender, ece: bool) {
         self.stamp_cleanup(tx);
         tx.n.recoveries += 1;
+        tx.mib.one(if tx.sack_ok { Tx::SackRecovery } else { Tx::RenoRecovery });
         self.prior_ssthresh = 0;
         self.init_undo(tx);
         if !tx.cc.is_reducing() {
@@ -331,6 +333,7 @@ impl Recovery {
         let reneged = tx.q.front().is_some_and(|f| f.has(SACKED));
         if reneged {
             tx.q.forget_sacks();
+            tx.mib.one(Tx::SackReneging);
             self.sack_reneg = true;
         } else if !tx.sack_ok {
             tx.q.set_dup_acks(0);
@@ -562,6 +565,7 @@ impl Recovery {
     /// The probe was sent.
     pub(crate) fn loss_probe_sent(&mut self, tx: &mut Sender) {
         self.tlp_high = Some(tx.space.nxt());
+        tx.mib.one(Tx::LossProbes);
         tx.timers.clear();
         tx.rearm_rto();
     }
@@ -581,6 +585,7 @@ impl Recovery {
             tx.set_ca(CaState::Cwr);
             self.end_cwnd_reduction(tx);
             self.try_keep_open(tx);
+            tx.mib.one(Tx::LossProbeRecovery);
         } else if flag & (SND_UNA_ADVANCED | NOT_DUP | DATA_SACKED) == 0 {
             self.tlp_high = None;
         }

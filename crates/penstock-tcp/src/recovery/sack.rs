@@ -6,6 +6,7 @@
 
 use super::Recovery;
 use crate::info::CaState;
+use crate::mib::Tx;
 use crate::sender::Sender;
 use crate::sender::acked::{
     DATA_LOST, DATA_SACKED, DSACK_TLP, DSACKING_ACK, ECE, ONLY_ORIG_SACKED, ORIG_SACK_ACKED, SackState,
@@ -63,7 +64,11 @@ impl Recovery {
         for &i in &numbered[..n] {
             let (start, end) = blocks[i];
             let is_dup = dup && i == 0;
-            if !self.block_valid(tx, is_dup, start, end) || end <= prior_una {
+            let valid = self.block_valid(tx, is_dup, start, end);
+            if !valid || end <= prior_una {
+                if !valid {
+                    self.count_invalid(tx, is_dup, ack, end);
+                }
                 continue;
             }
             if is_dup {
@@ -94,7 +99,7 @@ impl Recovery {
                 && (tx.cc.state() != CaState::Loss || self.undo_marker.is_some())
             {
                 let fack = tx.q.highest_sack(tx.space.una());
-                self.check_reordering(tx, low, fack);
+                self.check_reordering(tx, low, fack, Tx::SackReorder);
             }
         } else {
             self.mark_lost_retrans(tx);
@@ -139,6 +144,20 @@ impl Recovery {
         }
     }
 
+    /// Counts a block that says nothing of what is out.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_sacktag_write_queue
+    #[cold]
+    fn count_invalid(&self, tx: &mut Sender, dup: bool, ack: u64, end: u64) {
+        let una = tx.space.una();
+        // An ACK that was overtaken tells what is old.
+        match dup {
+            true if self.undo_marker.is_none() => tx.mib.one(Tx::DsackIgnoredNoUndo),
+            true => tx.mib.one(Tx::DsackIgnoredOld),
+            false if ack != una && end <= una => {}
+            false => tx.mib.one(Tx::SackDiscard),
+        }
+    }
+
     /// Whether the first block reports a duplicate.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_check_dsack, tcp_dsack_seen; RFC 2883 section 4
     fn check_dsack(
@@ -151,7 +170,13 @@ impl Recovery {
     ) -> bool {
         let (start, end) = blocks[0];
         let dup = start < ack || blocks.len() > 1 && blocks[1].0 <= start && end <= blocks[1].1;
+        if dup {
+            tx.mib.one(if start < ack { Tx::DsackRecv } else { Tx::DsackOfoRecv });
+        }
         if !dup || start >= end || end - start > u64::from(tx.space.max_window().max(tx.space.mss())) {
+            if dup {
+                tx.mib.one(Tx::DsackIgnoredDubious);
+            }
             return false;
         }
         let segs = (end - start).div_ceil(u64::from(tx.space.mss())).max(1);
@@ -161,6 +186,7 @@ impl Recovery {
             }
             tx.n.dsack_dups += segs;
             if tx.n.dsack_dups > tx.n.total_retrans {
+                tx.mib.one(Tx::DsackIgnoredDubious);
                 return false;
             }
             if self.reord_seen > 0 && s.flag & DSACK_TLP == 0 {
@@ -170,6 +196,7 @@ impl Recovery {
         } else {
             tx.n.dsack_dups += segs;
         }
+        tx.mib.add(Tx::DsackRecvSegs, segs as u32);
         s.flag |= DSACKING_ACK;
         if let Some(marker) = self.undo_marker
             && self.undo_retrans > 0
@@ -265,7 +292,9 @@ impl Recovery {
 
     /// Something below the highest SACK arrived without being retransmitted: how far apart they were.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_check_sack_reordering
-    pub(crate) fn check_reordering(&mut self, tx: &Sender, low: u64, fack: u64) {
+    ///
+    /// `by`: what counts it.
+    pub(crate) fn check_reordering(&mut self, tx: &mut Sender, low: u64, fack: u64, by: Tx) {
         if low >= fack {
             return;
         }
@@ -274,6 +303,7 @@ impl Recovery {
             self.reordering = metric.div_ceil(tx.space.mss()).min(MAX_REORDERING);
         }
         self.reord_seen += 1;
+        tx.mib.one(by);
     }
 
     //= linux v2.6.35 net/ipv4/tcp_input.c tcp_update_reordering
@@ -329,6 +359,7 @@ impl Recovery {
             if tx.p.today {
                 self.reordering = (tx.q.packets_out() + addend).min(MAX_REORDERING);
                 self.reord_seen += 1;
+                tx.mib.one(Tx::RenoReorder);
             } else {
                 self.update_reordering_2_6_35(tx.q.packets_out() + addend);
             }

@@ -5,6 +5,7 @@
 
 use super::Recovery;
 use crate::info::CaState;
+use crate::mib::Tx;
 use crate::sender::Sender;
 use crate::sender::acked::ECE;
 
@@ -57,7 +58,9 @@ impl Recovery {
 
     pub(super) fn try_undo_recovery(&mut self, tx: &mut Sender) -> bool {
         if self.may_undo(tx) {
+            let in_loss = tx.cc.state() == CaState::Loss;
             self.undo_cwnd_reduction(tx, false);
+            tx.mib.one(if in_loss { Tx::LossUndo } else { Tx::FullUndo });
         } else if self.rack.reo_wnd_persist > 0 {
             self.rack.reo_wnd_persist -= 1;
         }
@@ -73,6 +76,7 @@ impl Recovery {
         if self.undo_marker.is_some() && self.undo_retrans == 0 {
             self.rack.persist();
             self.undo_cwnd_reduction(tx, false);
+            tx.mib.one(Tx::DsackUndo);
             return true;
         }
         false
@@ -83,6 +87,10 @@ impl Recovery {
             return false;
         }
         self.undo_cwnd_reduction(tx, true);
+        tx.mib.one(Tx::LossUndo);
+        if frto {
+            tx.mib.one(Tx::SpuriousRtos);
+        }
         tx.timers.forget_retransmits();
         if self.reno_keeps_state(tx) {
             return true;
@@ -99,12 +107,13 @@ impl Recovery {
     pub(super) fn try_undo_partial(&mut self, tx: &mut Sender, prior_una: u64) -> bool {
         if self.undo_marker.is_some() && self.packet_delayed(tx) {
             let fack = tx.q.highest_sack(tx.space.una());
-            self.check_reordering(tx, prior_una, fack);
+            self.check_reordering(tx, prior_una, fack, Tx::TsReorder);
             if tx.q.retrans_out() > 0 {
                 return true;
             }
             self.stamp_cleanup(tx);
             self.undo_cwnd_reduction(tx, true);
+            tx.mib.one(Tx::PartialUndo);
             self.try_keep_open(tx);
         }
         false

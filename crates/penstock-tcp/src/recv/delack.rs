@@ -7,6 +7,7 @@
 use super::{Receiver, TCP_MAX_QUICKACKS, TCP_MIN_MSS, TCP_MSS_DEFAULT};
 use crate::clock::Clock;
 use crate::config::Stack;
+use crate::mib::Rx;
 use penstock_model::{Span, Time};
 
 /// ACKs compressed at most into one (`tcp_comp_sack_nr`).
@@ -155,6 +156,9 @@ impl Receiver {
                 self.quick -= n;
             }
         }
+        if self.compressed > 0 {
+            self.mib.add(Rx::AckCompressed, self.compressed);
+        }
         self.compressed = 0;
         self.compressed_at = None;
         self.scheduled = false;
@@ -238,6 +242,8 @@ impl Receiver {
             let mut sacks = [(0, 0); 4];
             let blocks = self.write_sacks(&mut sacks, 4);
             self.early = Some(EarlyAck { window: self.select_window(), sacks, blocks });
+            // One of them is this.
+            self.compressed -= 1;
             self.ack_sent();
         }
     }
@@ -290,7 +296,9 @@ impl Receiver {
     pub(crate) fn delack_timeout(&mut self, clock: &Clock, rto: u32) -> bool {
         if self.compressed_at.is_some_and(|t| t <= clock.now) {
             self.compressed_at = None;
-            return self.compressed > 0;
+            let held = self.compressed > 0;
+            self.compressed -= u32::from(held);
+            return held;
         }
         if self.delack_fires > clock.now {
             return false;
@@ -298,6 +306,7 @@ impl Receiver {
         let pending = self.delack.take().is_some();
         self.delack_fires = Time::MAX;
         if self.today() && self.compressed > 0 {
+            self.compressed -= 1;
             return true;
         }
         if !pending || !self.scheduled {
@@ -312,6 +321,7 @@ impl Receiver {
             self.pingpong = false;
             self.ato = self.ato_min;
         }
+        self.mib.one(Rx::DelayedAcks);
         true
     }
 }

@@ -13,6 +13,7 @@ mod window;
 
 use crate::clock::Clock;
 use crate::config::{Buffer, Config, Stack};
+use crate::mib::{Counts, Rx};
 use crate::params::Params;
 use crate::segment::EcnField;
 pub(crate) use delack::{EarlyAck, Timing};
@@ -186,12 +187,15 @@ pub(crate) struct Receiver {
     dsack_start: u32,
     /// `Config::deferred_ack`: segments, jiffies.
     deferred: (u32, u64),
+    /// What it has counted.
+    pub(crate) mib: Box<Counts<{ Rx::ALL }>>,
 }
 
 impl Receiver {
     pub fn new(cfg: &Config, hz: u32, p: &Params) -> Receiver {
         Receiver {
             echo: Echo::new(p.today),
+            mib: Box::default(),
             route_window: cfg.window_clamp.unwrap_or(u32::MAX),
             rmem_max: cfg.most_asked.1,
             initial_rwnd: cfg.initial_rwnd.map_or(u16::MAX, |n| n.min(u16::MAX.into()) as u16),
@@ -427,6 +431,7 @@ impl Receiver {
                 self.dsack_set(start, self.rcv_nxt);
             }
             if self.window() == 0 && !(len == 0 && fin) {
+                self.mib.one(Rx::ZeroWindowDrop);
                 return self.out_of_window();
             }
             if !self.make_room(start) {
@@ -436,6 +441,7 @@ impl Receiver {
                 self.now = true;
                 self.scheduled = true;
                 if !self.queue.is_empty() && len > 0 {
+                    self.mib.one(Rx::RcvQDrop);
                     return Taken::Nothing;
                 }
             }
@@ -473,6 +479,7 @@ impl Receiver {
             return Taken::InOrder;
         }
         if end <= self.rcv_nxt {
+            self.mib.one(Rx::DelayedAckLost);
             self.dsack_set(start, end);
             return self.out_of_window();
         }
@@ -499,6 +506,7 @@ impl Receiver {
     fn queue_held(&mut self, held: Held) {
         if self.today() && self.queue.back_mut().is_some_and(|tail| tail.coalesce(&held)) {
             self.rmem -= HEAD_MEM;
+            self.mib.one(Rx::RcvCoalesce);
         } else {
             self.queue.push_back(held);
         }
@@ -544,12 +552,14 @@ impl Receiver {
         self.answer_mark();
         if !self.make_room(start) {
             self.drops = self.drops.saturating_add(1);
+            self.mib.one(Rx::OfoDrop);
             return;
         }
         if self.today() {
             self.measure_rcv_mss(len, psh || fin, header);
         }
         self.scheduled = true;
+        self.mib.one(Rx::OfoQueue);
         self.ooopack += match self.joined_of {
             0 => 1,
             size => len.div_ceil(size.into()).max(1),

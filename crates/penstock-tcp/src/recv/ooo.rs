@@ -9,6 +9,7 @@
 
 use super::window::HEAD_MEM;
 use super::{HEAD_ROOM, Held, Receiver};
+use crate::mib::Rx;
 
 /// No node.
 const NONE: u32 = u32::MAX;
@@ -322,6 +323,7 @@ impl Receiver {
                         continue;
                     }
                     if end <= before.end {
+                        self.mib.one(Rx::OfoMerge);
                         self.drops = self.drops.saturating_add(1);
                         self.dsack_set(start, end);
                         return self.sack_new(start, sack_end);
@@ -341,6 +343,7 @@ impl Receiver {
         }
         let own = match covered {
             Some(id) => {
+                self.mib.one(Rx::OfoMerge);
                 self.drops = self.drops.saturating_add(1);
                 self.rmem -= self.ooo.at(id).mem;
                 *self.ooo.at_mut(id) = held;
@@ -354,6 +357,7 @@ impl Receiver {
             if end < after.end {
                 break;
             }
+            self.mib.one(Rx::OfoMerge);
             self.drops = self.drops.saturating_add(1);
             self.rmem -= self.ooo.remove(next).mem;
         }
@@ -372,6 +376,7 @@ impl Receiver {
     fn append_ooo(&mut self, to: u32, held: &Held) -> bool {
         let done = self.today() && self.ooo.at_mut(to).coalesce(held);
         if done {
+            self.mib.one(Rx::RcvCoalesce);
             self.rmem += held.mem - HEAD_MEM;
         }
         done

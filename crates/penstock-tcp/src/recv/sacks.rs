@@ -4,6 +4,7 @@
 //! Differs: none known.
 
 use super::Receiver;
+use crate::mib::Rx;
 
 impl Receiver {
     /// Widens the report of a duplicate, or begins one.
@@ -19,6 +20,7 @@ impl Receiver {
     }
     pub(crate) fn dsack_set(&mut self, start: u64, end: u64) {
         if self.sack && self.tells_duplicates {
+            self.mib.one(if start < self.rcv_nxt { Rx::DsackOldSent } else { Rx::DsackOfoSent });
             self.dsack = Some((start, end));
             self.dsack_start = start as u32;
         }

@@ -8,6 +8,7 @@
 use super::{Receiver, TCP_MIN_MSS, TCP_MSS_DEFAULT};
 use crate::clock::Clock;
 use crate::config::{Buffer, Stack};
+use crate::mib::Rx;
 use crate::seq;
 use penstock_model::Kernel;
 
@@ -203,9 +204,12 @@ impl Receiver {
             self.rcv_wup = self.rcv_nxt;
             return 0;
         }
-        let current = self.window();
+        let (old, current) = (self.rcv_wnd, self.window());
         let mut new = self.pick_window();
         if new < current {
+            if new == 0 {
+                self.mib.one(Rx::WantZeroWindowAdv);
+            }
             // Never shrink what was offered.
             let unit = 1u32 << self.wscale;
             new = current.next_multiple_of(unit);
@@ -213,7 +217,14 @@ impl Receiver {
         self.rcv_wnd = new;
         self.rcv_wup = self.rcv_nxt;
         self.offered_to = self.offered_to.max(self.rcv_wup + u64::from(new));
-        (new.min(U16_MAX << self.wscale) >> self.wscale) as u16
+        let told = (new.min(U16_MAX << self.wscale) >> self.wscale) as u16;
+        match (told, old) {
+            (0, 0) => {}
+            (0, _) => self.mib.one(Rx::ToZeroWindowAdv),
+            (_, 0) => self.mib.one(Rx::FromZeroWindowAdv),
+            _ => {}
+        }
+        told
     }
 
     //= linux v6.12 net/ipv4/tcp_input.c tcp_grow_window
@@ -256,6 +267,7 @@ impl Receiver {
         if self.rmem <= self.rcvbuf {
             return true;
         }
+        self.mib.one(Rx::PruneCalled);
         self.quick = 0;
         if let Buffer::Auto(_, max) = self.buffer
             && self.rcvbuf < max
@@ -275,11 +287,16 @@ impl Receiver {
             pruned = true;
         }
         if pruned {
+            self.mib.one(Rx::OfoPruned);
             // What was reported must be reported no more.
             self.num_sacks = 0;
             self.fin_at = None;
         }
-        self.rmem <= self.rcvbuf
+        let room = self.rmem <= self.rcvbuf;
+        if !room {
+            self.mib.one(Rx::RcvPruned);
+        }
+        room
     }
 
     // ---- Receive buffer tuning ----

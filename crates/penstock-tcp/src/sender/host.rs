@@ -110,6 +110,10 @@ impl InHost {
         self.throttled |= corks;
         corks
     }
+    /// Whether something waits for what is held.
+    pub fn is_throttled(&self) -> bool {
+        self.throttled
+    }
     /// Something waits for what is held.
     pub fn throttle(&mut self) {
         self.throttled = true;

@@ -17,6 +17,7 @@ pub(crate) mod timers;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::info::{CaState, Counters};
+use crate::mib::{Counts, Tx};
 use crate::params::Params;
 use acked::SackState;
 use control::Control;
@@ -134,12 +135,15 @@ pub(crate) struct Sender {
     pub cc: Control,
     /// The search for the path's MTU.
     pub mtu_search: Option<Box<MtuSearch>>,
+    /// What it has counted, with recovery and the connection's states.
+    pub mib: Box<Counts<{ Tx::ALL }>>,
 }
 
 impl Sender {
     pub fn new(cfg: &Config, kernel: Kernel, p: Params, clock: Clock, isn: u32) -> Sender {
         let space = Space::new(isn);
         Sender {
+            mib: Box::default(),
             q: RtxQueue::new(),
             unsent: SendQueue::new(cfg.sndbuf),
             cc: Control::new(cfg, kernel, p.today, isn, space.iss(), &clock),
@@ -429,6 +433,7 @@ impl Sender {
             && self.q.at(index).payload() > 0
             && self.q.is_in_host(index, self.host.freed());
         if still {
+            self.mib.one(Tx::SpuriousRtxHostQueues);
             self.host.throttle();
         }
         still

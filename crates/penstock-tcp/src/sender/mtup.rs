@@ -6,6 +6,7 @@
 
 use super::Sender;
 use crate::clock::Clock;
+use crate::mib::Tx;
 
 /// `tcp_probe_threshold`, bytes.
 const THRESHOLD: u32 = 8;
@@ -85,6 +86,7 @@ impl Sender {
         let cwnd = u64::from(self.cc.cwnd()) * u64::from(mss + search.headers + search.options)
             / u64::from(mtu.max(1));
         (search.low, search.probe) = (mtu, None);
+        self.mib.one(Tx::MtupSuccess);
         let new = search.path.saturating_sub(search.options).min(search.mss(mtu)).max(1);
         self.cc.put_cwnd(cwnd.clamp(1, u64::from(u32::MAX)) as u32);
         self.cc.set_count(0);
@@ -100,6 +102,7 @@ impl Sender {
         if let Some((mtu, _, _)) = search.probe.take() {
             search.high = mtu - 1;
         }
+        self.mib.one(Tx::MtupFail);
         self.cc.put_cwnd(self.cc.cwnd() + 1);
         for i in 0..self.q.packets_out() as usize {
             if self.q.at(i).payload() > mss {

@@ -105,6 +105,8 @@ pub(crate) struct RtxQueue {
     retrans_out: u32,
     /// Losses marked in all.
     lost: u64,
+    /// Retransmissions among them (`TCPLostRetransmit`).
+    lost_again: u32,
     /// Segments tagged JOINED.
     joined: u32,
     /// Segments that are pieces of the buffer of the one before.
@@ -125,6 +127,7 @@ impl RtxQueue {
             lost_out: 0,
             retrans_out: 0,
             lost: 0,
+            lost_again: 0,
             joined: 0,
             pieces: 0,
         }
@@ -445,12 +448,18 @@ impl RtxQueue {
             if seg.has(RETRANS) {
                 self.untag_retrans(index);
                 self.lost += 1;
+                self.lost_again += 1;
             }
         } else {
             self.segs[index].bits |= LOST;
             self.lost_out += 1;
             self.lost += 1;
         }
+    }
+
+    /// Retransmissions that were lost again.
+    pub fn lost_again(&self) -> u32 {
+        self.lost_again
     }
 
     /// Marks the segment lost for RACK, which then looks at it no more until it is retransmitted.

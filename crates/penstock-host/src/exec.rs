@@ -14,6 +14,7 @@ mod killall;
 mod modules;
 mod netfilter;
 mod nettools;
+mod nstat;
 mod objects;
 mod ppp;
 mod programs;

@@ -248,6 +248,8 @@ impl Host {
         packet.len = ETH_HLEN + 20 + step;
         packet.pkt_len = packet.len;
         packet.l3 = L3::Ipv4(Ipv4 { frag_off: h.frag_off | IP_MF, ..h });
+        self.snmp.ip.frag_ok += 1;
+        self.snmp.ip.frag_creates += 1;
         next(self, packet, cx);
         while at < payload {
             let len = step.min(payload - at);
@@ -260,6 +262,7 @@ impl Host {
             piece.pkt_len = piece.len;
             piece.l3 = L3::Ipv4(Ipv4 { frag_off: offset | more | h.frag_off & IP_DF, ..h });
             piece.l4 = L4::None;
+            self.snmp.ip.frag_creates += 1;
             next(self, piece, cx);
             at += len;
         }
@@ -273,11 +276,13 @@ impl Host {
             Kernel::V6_12 | Kernel::V7_2 => 4 * 1024 * 1024,
         };
         let key = (h.src, h.dst, h.protocol, h.id);
+        self.snmp.ip.reasm_required += 1;
         //= linux v6.12 net/ipv4/inet_fragment.c inet_frag_find; v2.6.35 ip_evictor
         if self.frags.memory() > high {
             match self.kernel {
                 Kernel::V2_6_35 => self.evict_fragments(192 * 1024, cx),
                 Kernel::V6_12 | Kernel::V7_2 => {
+                    self.snmp.ip.reasm_fails += 1;
                     self.discard(packet, "ip_defrag", "no-memory", cx);
                     return None;
                 }
@@ -294,9 +299,13 @@ impl Host {
             }
         };
         match self.add_fragment(id, packet, h, cx) {
-            Outcome::Whole(packet) => Some(packet),
+            Outcome::Whole(packet) => {
+                self.snmp.ip.reasm_ok += 1;
+                Some(packet)
+            }
             Outcome::Waiting => None,
             Outcome::Bad => {
+                self.snmp.ip.reasm_fails += 1;
                 self.drop_fragments(id, "bad-fragment", cx);
                 None
             }
@@ -320,6 +329,7 @@ impl Host {
             (Inserted::Put, _) | (_, None) => {}
             (inserted, Some(mut packet)) => {
                 let again = inserted == Inserted::Duplicate;
+                self.snmp.ip.reasm_overlaps += u64::from(!again);
                 if again && let Some(queue) = self.frags.get_mut(id) {
                     stand_in(&mut queue.pieces, &mut packet);
                 }
@@ -394,6 +404,8 @@ impl Host {
 
     /// The datagram did not become whole in 30 s (`ip_expire`).
     pub(crate) fn fragments_expired(&mut self, id: u32, cx: &mut HostCx<'_>) {
+        self.snmp.ip.reasm_fails += 1;
+        self.snmp.ip.reasm_timeout += 1;
         self.drop_fragments(id, "timeout", cx);
     }
 }

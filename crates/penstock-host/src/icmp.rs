@@ -137,6 +137,7 @@ impl Host {
         // Fragmentation needed is never limited: path MTU discovery hangs on it. Nor are redirects (icmp_ratemask), which have limits of their own.
         let limited = (ty, code) != (DEST_UNREACH, 4) && ty != REDIRECT;
         if limited && !self.xrlim_allow(self.vrf_of(dev), h.src, cx.now) {
+            self.snmp.icmp.limited += 1;
             return;
         }
         let src = if self.is_local_at(dev, h.dst) { h.dst } else { Ipv4Addr::UNSPECIFIED };
@@ -201,6 +202,7 @@ impl Host {
             self.discard(packet, "icmp", "malformed", cx);
             return;
         };
+        self.snmp.icmp.receives(i.ty);
         if i.ty != ECHO {
             self.tunnel_error(&i, cx);
             self.deliver(packet, cx);

@@ -50,6 +50,7 @@ pub mod rebuild;
 mod redirect;
 pub mod route;
 pub mod six;
+mod snmp;
 mod tap;
 mod tcp;
 mod teql;
@@ -78,6 +79,7 @@ pub use netfilter::ct::connections;
 pub use path::{Transmitted, rt_tos2priority};
 pub use quick::Way;
 pub use route::{Fib, Prefix, Route, RouteKind};
+pub use snmp::Snmp;
 pub use tap::{Heard, Tap, Turn, What};
 pub use tcp::{TcpRoute, TcpSettings};
 pub use tunnel::Errors;
@@ -332,6 +334,8 @@ pub struct Host {
     pub(crate) blocks: Blocks,
     /// What `/proc/net/penstock_cwnd` holds, where sockets are simulated above.
     pub(crate) cwnd_table: Option<String>,
+    /// Counters of its protocols.
+    pub(crate) snmp: Snmp,
     /// Its sockets, as they were told last.
     pub(crate) sockets: Vec<penstock_model::sockets::Socket>,
     /// How `vconfig` names VLANs.
@@ -410,6 +414,7 @@ impl Host {
             timers: timer::Timers::default(),
             drops: Ledger::new(),
             cwnd_table: None,
+            snmp: Snmp::default(),
             sockets: Vec::new(),
             trees_set: 0,
             vlan_names: Default::default(),

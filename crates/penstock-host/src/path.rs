@@ -9,7 +9,7 @@ mod output;
 use crate::fragment::{IP_DF, IP_MF, IP_OFFSET};
 use crate::netfilter::{Fate, Hook};
 use crate::route::{Hop, Key, Ports, RouteKind};
-use crate::{Effect, Host, HostCx, Timer, icmp};
+use crate::{Effect, Host, HostCx, Timer, icmp, snmp};
 use penstock_model::{Handle, Kernel};
 use penstock_packet::headers::ipproto;
 use penstock_packet::{ETH_P_PPP_DISC, ETH_P_PPP_SES, Ipv4, L3, L4, Packet, Sender, Skb};
@@ -126,8 +126,17 @@ impl Host {
             frame = ours;
         }
         match frame.l3 {
-            L3::Ipv4(_) if frame.tc.bad_checksum => self.discard(frame, "ip_rcv", "bad-checksum", cx),
-            L3::Ipv4(h) => self.ip_rcv(frame, h, cx),
+            L3::Ipv4(h) if frame.tc.bad_checksum => {
+                let ip = &mut self.snmp.ip;
+                ip.receives(&frame, h.tos);
+                ip.header_errors += 1;
+                ip.checksum_errors += 1;
+                self.discard(frame, "ip_rcv", "bad-checksum", cx);
+            }
+            L3::Ipv4(h) => {
+                self.snmp.ip.receives(&frame, h.tos);
+                self.ip_rcv(frame, h, cx);
+            }
             L3::Ipv6(h) => self.ip6_rcv(ifindex, frame, h, cx),
             L3::Arp(_) => self.arp_receive(ifindex, frame, cx),
             L3::Other(ETH_P_PPP_DISC | ETH_P_PPP_SES) if frame.is_noted() => {
@@ -172,6 +181,7 @@ impl Host {
             hop.kind = Some(RouteKind::Broadcast);
         }
         if self.sysctl.filters_sources && !self.comes_the_way_back(port, &packet, h, hop) {
+            self.snmp.rp_filter += 1;
             self.discard(packet, "ip_rcv", "rp-filter", cx);
             return;
         }
@@ -179,7 +189,10 @@ impl Host {
             Some(RouteKind::Unicast) => self.ip_forward(port, packet, hop, cx),
             Some(RouteKind::Local) => self.ip_local_deliver(packet, h, cx),
             // One for another of our networks too: bc_forwarding is 0.
-            Some(RouteKind::Broadcast) => self.ip_local_deliver(packet, h, cx),
+            Some(RouteKind::Broadcast) => {
+                snmp::count(&mut self.snmp.ip.in_broadcasts, &packet);
+                self.ip_local_deliver(packet, h, cx);
+            }
             Some(RouteKind::Blackhole) => self.discard(packet, "ip_forward", "blackhole", cx),
             Some(RouteKind::Unreachable) => self.ip_error(port, packet, 1, "host-unreachable", cx),
             Some(RouteKind::Prohibit) => self.ip_error(port, packet, 13, "prohibited", cx),
@@ -191,7 +204,13 @@ impl Host {
     #[cold]
     fn ip_error(&mut self, port: u32, packet: Packet, code: u8, reason: &'static str, cx: &mut HostCx<'_>) {
         let L3::Ipv4(h) = packet.l3 else { return self.discard(packet, "ip_forward", reason, cx) };
-        if self.forwards_from(port) && self.may_tell_of_routes(packet.iif, h.src, cx.now) {
+        let forwards = self.forwards_from(port);
+        if !forwards {
+            self.snmp.ip.address_errors += 1;
+        } else if code == 0 {
+            self.snmp.ip.in_no_routes += 1;
+        }
+        if forwards && self.may_tell_of_routes(packet.iif, h.src, cx.now) {
             self.icmp_send(&packet, icmp::DEST_UNREACH, code, 0, cx);
         }
         self.discard(packet, "ip_forward", reason, cx);
@@ -212,6 +231,7 @@ impl Host {
             return;
         };
         if !self.forwards_from(port) || packet.eth.1[0] & 1 == 1 {
+            self.snmp.ip.address_errors += u64::from(!self.forwards_from(port));
             self.discard(packet, "ip_forward", "not-forwarding", cx);
             return;
         }
@@ -220,12 +240,15 @@ impl Host {
             return;
         }
         if h.ttl <= 1 {
+            self.snmp.ip.header_errors += 1;
             self.icmp_send(&packet, icmp::TIME_EXCEEDED, 0, 0, cx);
             self.discard(packet, "ip_forward", "ttl-exceeded", cx);
             return;
         }
+        self.snmp.ip.forwarded += 1;
         let mtu = hop.longest(self.devices[hop.oif].mtu);
         if packet.longest_network_len() > mtu && h.frag_off & IP_DF != 0 {
+            self.snmp.ip.frag_fails += 1;
             self.icmp_send(&packet, icmp::DEST_UNREACH, 4, mtu.min(65_535) as u16, cx);
             self.discard(packet, "ip_forward", "frag-needed", cx);
             return;
@@ -300,6 +323,7 @@ impl Host {
     fn ip_local_deliver(&mut self, packet: Packet, h: Ipv4, cx: &mut HostCx<'_>) {
         let mut packet = packet;
         if packet.tc.damaged {
+            self.snmp.damaged(&packet, false);
             self.discard(packet, "ip_local_deliver", "bad-checksum", cx);
             return;
         }
@@ -314,8 +338,14 @@ impl Host {
             return;
         }
         if packet.is_noted() && packet.rare().carried.is_some() {
+            self.snmp.ip.delivers += 1;
             let Some(others) = self.tunnel_receive(packet, cx) else { return };
+            self.snmp.ip.delivers -= 1;
             packet = others;
+        }
+        match packet.l4 {
+            L4::None => self.snmp.ip.unknown_protocols += 1,
+            _ => self.snmp.ip.delivers += 1,
         }
         match packet.l4 {
             L4::Icmp(_) => self.icmp_receive(packet, cx),

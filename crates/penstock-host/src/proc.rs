@@ -113,6 +113,9 @@ impl Host {
             "/proc/net/dev" => Ok(self.proc_net_dev()),
             "/proc/net/route" => Ok(self.proc_net_route()),
             "/proc/net/arp" => Ok(self.proc_net_arp()),
+            "/proc/net/snmp" => self.proc_snmp().ok_or(NOT_FOUND),
+            "/proc/net/snmp6" => self.proc_snmp6().ok_or(NOT_FOUND),
+            "/proc/net/netstat" => self.proc_netstat().ok_or(NOT_FOUND),
             "/proc/net/penstock_cwnd" => self.cwnd_table.clone().ok_or(NOT_FOUND),
             "/proc/modules" => Ok(self.proc_modules()),
             "/proc/sys/kernel/hostname" => Ok(format!("{}\n", self.name)),
@@ -245,9 +248,12 @@ impl Host {
                     ("dev", true),
                     ("ip6t_hashlimit", self.netfilter.limits_hashes()),
                     ("ipt_hashlimit", self.netfilter.limits_hashes()),
+                    ("netstat", self.has_snmp()),
                     ("nf_conntrack", tracks),
                     ("penstock_cwnd", self.cwnd_table.is_some()),
                     ("route", true),
+                    ("snmp", self.has_snmp()),
+                    ("snmp6", self.has_snmp()),
                     ("xt_recent", !self.netfilter.recent_names().is_empty()),
                 ];
                 Some(all.into_iter().filter(|f| f.1).map(|f| f.0.to_owned()).collect())

@@ -70,15 +70,24 @@ impl Host {
                     return Way::Whole;
                 };
                 h.ttl -= 1;
-                frame.priority = rt_tos2priority(self.kernel, h.tos);
+                let tos = h.tos;
+                frame.priority = rt_tos2priority(self.kernel, tos);
                 frame.eth = (out.mac, mac);
+                let ip = &mut self.snmp.ip;
+                ip.receives(frame, tos);
+                ip.forwarded += 1;
+                ip.leaves(frame);
                 Way::Out(oif)
             }
             Some(RouteKind::Local) => {
                 if h.frag_off & (IP_MF | IP_OFFSET) != 0 || !matches!(frame.l4, L4::Tcp(_) | L4::Udp(_)) {
                     return Way::Whole;
                 }
+                let tos = h.tos;
                 frame.priority = 0;
+                let ip = &mut self.snmp.ip;
+                ip.receives(frame, tos);
+                ip.delivers += 1;
                 Way::Here
             }
             _ => return Way::Whole,
@@ -126,6 +135,9 @@ impl Host {
         }
         packet.iif = 0;
         packet.eth = (out.mac, mac);
+        let ip = &mut self.snmp.ip;
+        ip.requests += 1;
+        ip.leaves(packet);
         Some(oif)
     }
     /// A packet that is ready for the qdisc of device `oif` passes it by, as if it had been put in and taken out at once: the qdisc is empty and

@@ -5,6 +5,7 @@
 
 pub mod cisco;
 pub mod ere;
+pub mod glob;
 pub mod ip;
 pub mod ipchains;
 pub mod ipset;

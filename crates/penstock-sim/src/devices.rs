@@ -1,11 +1,14 @@
 //! Commands on a machine, and the cards of devices that they make.
 
 use crate::net::Net;
+use crate::sock::Kind;
 use penstock_host::{Files, Output};
+use std::collections::BTreeMap;
 
 /// Whether a command with this word may look at sockets.
 pub(crate) fn shows_sockets(word: &str) -> bool {
-    word == "ss" || word.ends_with("/ss") || word.starts_with("/proc/net")
+    let program = word.rsplit('/').next().unwrap_or(word);
+    matches!(program, "ss" | "nstat") || word.starts_with("/proc/net")
 }
 
 impl Net {
@@ -31,7 +34,19 @@ impl Net {
             let told = &mut self.machines[host as usize].host;
             told.set_cwnd_table(table);
             told.tell_sockets(sockets);
+            let counted = self.tcp_counted(host);
+            self.machines[host as usize].host.snmp_mut().tell_tcp(counted);
         }
+    }
+    /// What the connections of a machine have counted.
+    fn tcp_counted(&self, host: u32) -> BTreeMap<&'static str, u64> {
+        let mut all = BTreeMap::new();
+        for s in self.sockets.all.iter().filter(|s| s.host == host) {
+            if let Kind::Tcp(t) = &s.kind {
+                t.end.counted(&mut |name, n| *all.entry(name).or_default() += n);
+            }
+        }
+        all
     }
     /// A command may have changed anything: new devices, queues that may go on.
     pub(crate) fn after_command(&mut self, host: u32) {

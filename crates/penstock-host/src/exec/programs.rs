@@ -115,6 +115,7 @@ pub static PROGRAMS: &[Program] = &[
     program("modprobe", Network, "adds a module to the kernel", |h, c| h.modprobe(c.line, c.now)),
     program("netstat", Script, "the routes, as net-tools show them", |h, c| h.netstat(c.line)),
     program("nft", Network, "the packet filter nf_tables", |h, c| h.nft(c.line, c.files, c.now)),
+    program("nstat", Script, "counters of IP, ICMP, UDP and TCP", |h, c| h.nstat(c)),
     program("pkill", Script, "ends programs by their name", |h, c| h.killall(c)),
     program("poff", Script, "ends lines of PPPoE", |h, c| h.poff(c)),
     program("pon", Script, "begins a line of PPPoE by the name of its file", |h, c| h.pon(c)),

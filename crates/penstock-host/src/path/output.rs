@@ -7,9 +7,9 @@ use super::{MAX_DEPTH, Transmitted};
 use crate::fragment::IP_DF;
 use crate::netfilter::{Fate, Hook};
 use crate::route::{Hop, Key, Ports, RouteKind};
-use crate::{Effect, Host, HostCx, Timer};
+use crate::{Effect, Host, HostCx, Timer, snmp};
 use penstock_model::{Handle, KernelError, Time};
-use penstock_packet::{L3, Packet, Skb};
+use penstock_packet::{Ipv4, L3, L4, Packet, Skb};
 use penstock_sched::{Cx, Xmit};
 use std::net::Ipv4Addr;
 
@@ -77,6 +77,9 @@ impl Host {
             Some(RouteKind::Throw) | None => 101,
         };
         if refused != 0 || packet.len < 34 || packet.len > 65_549 {
+            //= linux v6.12 net/ipv4/ip_output.c __ip_queue_xmit; net/ipv4/udp.c udp_sendmsg
+            let counts = matches!(packet.l4, L4::Tcp(_) | L4::Udp(_)) && refused == 101;
+            self.snmp.ip.out_no_routes += u64::from(counts);
             self.discard(packet, "ip_output", "no-route", cx);
             return Err(KernelError::errno(if refused != 0 { refused } else { 90 }));
         }
@@ -105,6 +108,29 @@ impl Host {
             return Err(KernelError::errno(90));
         }
         packet.set_realms(self.fib.realms(&hop, None));
+        self.snmp.ip.requests += 1;
+        // TCP sends for itself what is not taken.
+        let discards = !matches!(packet.l4, L4::Tcp(_));
+        if let L4::Icmp(i) = packet.l4 {
+            //= linux v6.12 net/ipv4/ip_output.c __ip_make_skb
+            self.snmp.icmp.sends(i.ty);
+        }
+        let sent = self.send_routed(packet, h, hop, cx);
+        if discards && (sent.is_err() || self.answer == Xmit::Drop) {
+            self.snmp.ip.out_discards += 1;
+        }
+        sent
+    }
+
+    /// `ip_local_out` and what follows.
+    #[inline]
+    fn send_routed(
+        &mut self,
+        packet: Packet,
+        h: Ipv4,
+        hop: Hop,
+        cx: &mut HostCx<'_>,
+    ) -> Result<(), KernelError> {
         if !self.fib.l3mdevs().is_empty()
             && let Some(vrf) = self.vrf_before(&hop, h.dst)
         {
@@ -223,6 +249,7 @@ impl Host {
     /// `ip_finish_output2`.
     #[inline(always)]
     fn ip_finish_output2(&mut self, mut packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
+        self.snmp.ip.leaves(&packet);
         let at = match hop.neigh {
             0 if !self.devices[hop.oif].has_header_of_ethernet() => {
                 // There is nobody to be found on a tunnel.
@@ -261,11 +288,17 @@ impl Host {
         let to = if own || device.loopback { device.mac } else { crate::arp::MAC_BROADCAST };
         packet.eth = (device.mac, to);
         let mtu = device.mtu;
-        match packet.l3 {
-            L3::Ipv4(h) if packet.longest_network_len() > mtu => {
-                self.fragment(packet, h, mtu, cx, |host, piece, cx| host.xmit(oif, piece, cx));
+        let broadcast = hop.kind == Some(RouteKind::Broadcast);
+        let send = |host: &mut Host, piece: Packet, cx: &mut HostCx<'_>| {
+            if broadcast {
+                snmp::count(&mut host.snmp.ip.out_broadcasts, &piece);
             }
-            _ => self.xmit(oif, packet, cx),
+            host.snmp.ip.leaves(&piece);
+            host.xmit(oif, piece, cx);
+        };
+        match packet.l3 {
+            L3::Ipv4(h) if packet.longest_network_len() > mtu => self.fragment(packet, h, mtu, cx, send),
+            _ => send(self, packet, cx),
         }
     }
 

@@ -89,6 +89,8 @@ impl Host {
         packet.len = ETH_HLEN + HEADERS + first;
         packet.pkt_len = packet.len;
         packet.l3 = l3(0, first < payload);
+        self.snmp.ip6.frag_ok += 1;
+        self.snmp.ip6.frag_creates += 1;
         next(self, packet, cx);
         let (mut at, mut n) = (first, 1);
         while at < payload {
@@ -99,6 +101,7 @@ impl Host {
             piece.pkt_len = piece.len;
             piece.l3 = l3(at, at + len < payload);
             piece.l4 = L4::None;
+            self.snmp.ip6.frag_creates += 1;
             next(self, piece, cx);
             (at, n) = (at + len, n + 1);
         }

@@ -63,7 +63,11 @@ impl Host {
             // A later fragment's type is not known, nor that of one which is cut too short.
             _ => h.protocol() == ipproto::ICMPV6 && h.fragment().is_none_or(|f| f.frag_off == 0),
         };
-        if error || ty != PKT_TOOBIG && !self.xrlim_allow6(h.src, packet.iif, cx) {
+        if error {
+            return;
+        }
+        if ty != PKT_TOOBIG && !self.xrlim_allow6(h.src, packet.iif, cx) {
+            self.snmp.icmp6.limited += 1;
             return;
         }
         let src = match !group && self.is_own6(h.dst) {
@@ -117,6 +121,7 @@ impl Host {
     /// ICMPv6 for this machine: echoes are answered, neighbours are its own to hear, the rest is the sockets'.
     pub(crate) fn icmp6_receive(&mut self, packet: Packet, i: Icmp, cx: &mut HostCx<'_>) {
         let L3::Ipv6(h) = packet.l3 else { return };
+        self.snmp.icmp6.receives(i.ty);
         match i.ty {
             ECHO_REQUEST => self.icmp6_echo(packet, h, i, cx),
             SOLICITATION | ADVERTISEMENT => self.ndisc_receive(packet, h, i, cx),

@@ -7,7 +7,7 @@
 use super::{HEADER, Hop6, Key6, Kind6, MIN_MTU, icmp, is_link_local, needs_link};
 use crate::netfilter::Hook;
 use crate::route::Ports;
-use crate::{Host, HostCx};
+use crate::{Host, HostCx, snmp};
 use penstock_packet::{Ipv6, L3, L4, Packet};
 
 /// Where the next header stands in the header, bytes.
@@ -18,7 +18,12 @@ impl Host {
     pub(crate) fn ip6_rcv(&mut self, ifindex: u32, mut packet: Packet, mut h: Ipv6, cx: &mut HostCx<'_>) {
         let device = &self.devices[ifindex];
         let (loopback, group) = (device.loopback, h.dst.is_multicast());
-        if device.six.conf.disabled || device.mtu < MIN_MTU {
+        let disabled = device.six.conf.disabled || device.mtu < MIN_MTU;
+        let ip = &mut self.snmp.ip6;
+        ip.receives(&packet, h.traffic_class);
+        if disabled {
+            ip.in_discards += 1;
+            ip.ecn[usize::from(h.traffic_class & 3)] -= u64::from(packet.segments());
             self.discard(packet, "ip6_rcv", "disabled", cx);
             return;
         }
@@ -27,6 +32,7 @@ impl Host {
             || group && (scope == 0 || scope == 1 && !loopback)
             || h.src.is_multicast();
         if wrong {
+            self.snmp.ip6.header_errors += 1;
             self.discard(packet, "ip6_rcv", "bad-address", cx);
             return;
         }
@@ -53,14 +59,22 @@ impl Host {
         match hop.kind {
             Some(Kind6::Unicast) => self.ip6_forward(packet, h, hop, cx),
             Some(Kind6::Local | Kind6::Anycast) => self.ip6_input(packet, cx),
-            Some(Kind6::Multicast) if self.devices[ifindex].six.is_in(h.dst) => self.ip6_input(packet, cx),
-            Some(Kind6::Multicast) => self.discard(packet, "ip6_rcv", "no-group", cx),
+            Some(Kind6::Multicast) => {
+                snmp::count(&mut self.snmp.ip6.in_groups, &packet);
+                match self.devices[ifindex].six.is_in(h.dst) {
+                    true => self.ip6_input(packet, cx),
+                    false => self.discard(packet, "ip6_rcv", "no-group", cx),
+                }
+            }
             Some(Kind6::Blackhole) => self.discard(packet, "ip6_forward", "blackhole", cx),
             Some(Kind6::Prohibit) => {
+                self.snmp.ip6.in_no_routes += 1;
                 self.icmp6_send(&packet, icmp::DEST_UNREACH, icmp::ADM_PROHIBITED, 0, cx);
                 self.discard(packet, "ip6_forward", "prohibited", cx);
             }
             Some(Kind6::Unreachable) | None => {
+                self.snmp.ip6.in_no_routes += u64::from(!h.dst.is_unspecified());
+                self.snmp.ip6.address_errors += u64::from(h.dst.is_unspecified());
                 if !h.dst.is_unspecified() {
                     self.icmp6_send(&packet, icmp::DEST_UNREACH, icmp::NOROUTE, 0, cx);
                 }
@@ -98,21 +112,25 @@ impl Host {
     /// `ip6_forward`.
     fn ip6_forward(&mut self, mut packet: Packet, h: Ipv6, hop: Hop6, cx: &mut HostCx<'_>) {
         if !self.six.forwarding || packet.eth.1[0] & 1 == 1 {
+            self.snmp.ip6.address_errors += u64::from(!self.six.forwarding);
             self.discard(packet, "ip6_forward", "not-forwarding", cx);
             return;
         }
         if h.hop_limit <= 1 {
+            self.snmp.ip6.header_errors += 1;
             self.icmp6_send(&packet, icmp::TIME_EXCEED, 0, 0, cx);
             self.discard(packet, "ip6_forward", "hop-limit-exceeded", cx);
             return;
         }
         if packet.iif != hop.oif {
             if h.src.is_unspecified() || h.src.is_loopback() {
+                self.snmp.ip6.address_errors += 1;
                 self.discard(packet, "ip6_forward", "martian-source", cx);
                 return;
             }
             if is_link_local(h.src) {
                 self.icmp6_send(&packet, icmp::DEST_UNREACH, icmp::NOT_NEIGHBOUR, 0, cx);
+                self.snmp.ip6.address_errors += 1;
                 self.discard(packet, "ip6_forward", "link-local-source", cx);
                 return;
             }
@@ -123,7 +141,10 @@ impl Host {
             false => self.devices[hop.oif].mtu6(),
         };
         let mtu = mtu.max(MIN_MTU);
+        self.snmp.ip6.forwarded += 1;
         if packet.longest_network_len() > mtu && !self.comes_in_fragments(&packet, mtu) {
+            self.snmp.ip6.too_big += 1;
+            self.snmp.ip6.frag_fails += 1;
             self.icmp6_send(&packet, icmp::PKT_TOOBIG, 0, mtu, cx);
             self.discard(packet, "ip6_forward", "too-big", cx);
             return;
@@ -158,12 +179,19 @@ impl Host {
             self.forget_fragments6(&mut packet);
         }
         if packet.tc.damaged {
+            self.snmp.damaged(&packet, true);
             self.discard(packet, "ip6_input", "bad-checksum", cx);
             return;
         }
         if packet.is_noted() && packet.rare().carried.is_some() {
+            self.snmp.ip6.delivers += 1;
             let Some(others) = self.tunnel_receive(packet, cx) else { return };
+            self.snmp.ip6.delivers -= 1;
             packet = others;
+        }
+        match packet.l4 {
+            L4::None => self.snmp.ip6.unknown_protocols += 1,
+            _ => self.snmp.ip6.delivers += 1,
         }
         match packet.l4 {
             L4::Icmp(i) => self.icmp6_receive(packet, i, cx),

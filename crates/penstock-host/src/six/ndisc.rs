@@ -8,7 +8,7 @@ use super::icmp::{ADVERTISEMENT, SOLICITATION};
 use super::{ALL_NODES, HEADER, group_mac, solicited_node};
 use crate::neigh::{Nud, Parm};
 use crate::netfilter::Hook;
-use crate::{Host, HostCx, timer};
+use crate::{Host, HostCx, snmp, timer};
 use penstock_packet::headers::{ETH_HLEN, ipproto};
 use penstock_packet::{Icmp, IcmpBody, Ipv6, L3, L4, Packet, Skb};
 use std::net::{IpAddr, Ipv6Addr};
@@ -64,13 +64,17 @@ impl Host {
         if let Some(bytes) = message {
             packet.rare_mut().message = Some(bytes.into());
         }
+        self.snmp.ip6.requests += 1;
+        self.snmp.icmp6.sends(l4.ty);
         for hook in [Hook::Output, Hook::Postrouting] {
             if self.netfilter.busy6(hook) && !self.hook(hook, &mut packet, ifindex, cx) {
                 self.discard(packet, hook.chain(), "dropped", cx);
                 return;
             }
         }
+        self.snmp.ip6.leaves(&packet);
         if dst.is_multicast() {
+            snmp::count(&mut self.snmp.ip6.out_groups, &packet);
             packet.eth = (self.devices[ifindex].mac, group_mac(dst));
             self.xmit(ifindex, packet, cx);
             return;

@@ -7,7 +7,7 @@
 use super::{HEADER, Hop6, Key6, Kind6, MIN_MTU, group_mac, needs_link};
 use crate::netfilter::Hook;
 use crate::route::Ports;
-use crate::{Host, HostCx, Nud};
+use crate::{Host, HostCx, Nud, snmp};
 use penstock_model::{KernelError, Time};
 use penstock_packet::{Ipv6, L3, L4, Packet, Skb};
 use penstock_sched::Xmit;
@@ -115,6 +115,7 @@ impl Host {
             errno => errno,
         };
         if refused != 0 {
+            self.snmp.ip6.out_no_routes += u64::from(refused == 101);
             self.discard(packet, "ip6_output", "no-route", cx);
             return Err(KernelError::errno(refused));
         }
@@ -141,6 +142,10 @@ impl Host {
         if long && (matches!(packet.l4, L4::Tcp(_)) || packet.network_len() > HEADER + 65_535) {
             self.discard(packet, "ip6_output", "too-big", cx);
             return Err(KernelError::errno(90));
+        }
+        self.snmp.ip6.requests += 1;
+        if let L4::Icmp(i) = packet.l4 {
+            self.snmp.icmp6.sends(i.ty);
         }
         if self.netfilter.busy6(Hook::Output) {
             return self.output6_through_rules(packet, h, hop, cx);
@@ -196,6 +201,7 @@ impl Host {
     pub(crate) fn ip6_output(&mut self, mut packet: Packet, hop: Hop6, cx: &mut HostCx<'_>) {
         let oif = hop.device();
         if self.devices[oif].six.conf.disabled {
+            self.snmp.ip6.out_discards += 1;
             self.discard(packet, "ip6_output", "disabled", cx);
             return;
         }
@@ -215,6 +221,10 @@ impl Host {
     #[inline]
     fn ip6_finish_output2(&mut self, mut packet: Packet, hop: Hop6, oif: u32, cx: &mut HostCx<'_>) {
         let L3::Ipv6(h) = packet.l3 else { return };
+        self.snmp.ip6.leaves(&packet);
+        if h.dst.is_multicast() {
+            snmp::count(&mut self.snmp.ip6.out_groups, &packet);
+        }
         let device = &self.devices[oif];
         if device.loopback {
             packet.eth = (device.mac, device.mac);

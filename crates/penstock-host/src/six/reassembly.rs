@@ -122,7 +122,9 @@ impl Host {
     /// A fragment for this machine (`ipv6_frag_rcv`); gives the packet once it is whole.
     #[cold]
     pub(crate) fn defragment6(&mut self, mut packet: Packet, h: Ipv6, cx: &mut HostCx<'_>) -> Option<Packet> {
+        self.snmp.ip6.reasm_required += 1;
         if h.fragment.frag_off & !6 == 0 {
+            self.snmp.ip6.reasm_ok += 1;
             // Nothing is missing: it is whole as it is.
             let len = packet.network_len();
             packet.tc.damaged |= is_cut_short(&packet, len - h.header_len());
@@ -130,13 +132,18 @@ impl Host {
             return Some(packet);
         }
         if is_truncated(&h, packet.network_len().saturating_sub(h.header_len())) {
+            self.snmp.ip6.header_errors += 1;
             self.icmp6_send(&packet, icmp::PARAMPROB, icmp::HDR_INCOMP, 0, cx);
             self.discard(packet, "ip6_defrag", "truncated", cx);
             return None;
         }
         match self.gather6(By::Receiver, packet, h, cx) {
-            Ok(whole) => whole,
+            Ok(whole) => {
+                self.snmp.ip6.reasm_ok += u64::from(whole.is_some());
+                whole
+            }
             Err((packet, place)) => {
+                self.snmp.ip6.header_errors += 1;
                 self.icmp6_send(&packet, icmp::PARAMPROB, icmp::HDR_FIELD, place, cx);
                 self.discard(packet, "ip6_defrag", "bad-fragment", cx);
                 None
@@ -168,6 +175,7 @@ impl Host {
         let high = high.unwrap_or(HIGH_THRESH);
         //= linux v6.12 net/ipv4/inet_fragment.c inet_frag_find
         if high == 0 || self.fragments6(by).all.memory() > high {
+            self.snmp.ip6.reasm_fails += u64::from(by == By::Receiver);
             self.discard(packet, "ip6_defrag", "no-memory", cx);
             return Ok(None);
         }
@@ -181,6 +189,7 @@ impl Host {
             Outcome::Whole => Ok(self.reassemble6(by, id, cx)),
             Outcome::Waiting => Ok(None),
             Outcome::Bad(packet, reason) => {
+                self.snmp.ip6.reasm_fails += u64::from(by == By::Receiver);
                 self.discard(packet, "ip6_defrag", reason, cx);
                 self.drop_queue6(by, id, "bad-fragment", cx);
                 Ok(None)
@@ -267,6 +276,8 @@ impl Host {
     }
     /// The packet did not become whole in time (`ip6frag_expire_frag_queue`).
     pub(crate) fn fragments6_expired(&mut self, by: By, id: u32, cx: &mut HostCx<'_>) {
+        self.snmp.ip6.reasm_fails += 1;
+        self.snmp.ip6.reasm_timeout += 1;
         self.drop_queue6(by, id, "timeout", cx);
     }
 }

@@ -57,6 +57,7 @@ impl Net {
     #[inline]
     fn deliver_tcp(&mut self, host: u32, packet: Packet, ip: Ends) {
         let L4::Tcp(tcp) = &packet.l4 else { return self.no_listener(host, packet) };
+        self.machines[host as usize].host.snmp_mut().tcp_segments += 1;
         let now = self.queue.now();
         let payload = packet.len.saturating_sub(ip.len + tcp.header_len());
         let ecn = EcnField::of_tos(ip.tos);
@@ -157,6 +158,7 @@ impl Net {
             IpAddr::V6(_) => machine.host.has_address(ip.dst),
         };
         if let Some(reset) = reset_for(tcp, payload).filter(|_| own) {
+            self.machines[host as usize].host.snmp_mut().tcp_resets += 1;
             self.send_reset(host, ip, (packet.flow, packet.iif), &reset);
         }
         self.no_listener(host, packet);
@@ -184,11 +186,13 @@ impl Net {
         let machine = &self.machines[host as usize];
         let hears = machine.host.vrf_of(packet.iif) == 0 || machine.host.accepts_of_vrfs(false);
         let Some(&sock) = machine.sockets.udp.get(&udp.dport).filter(|_| hears) else {
+            self.machines[host as usize].host.snmp_mut().udp[usize::from(ip.src.is_ipv6())].no_ports += 1;
             self.on_host(host, |h, cx| h.icmp_unreachable(&packet, 3, cx));
             self.no_listener(host, packet);
             return;
         };
         let len = packet.len.saturating_sub(ip.len + 8);
+        self.machines[host as usize].host.snmp_mut().udp[usize::from(ip.src.is_ipv6())].received += 1;
         if let Some((flow, Part::Data)) = untag(packet.flow)
             && self.meter.received(flow, &packet)
         {

@@ -459,6 +459,10 @@ impl Net {
     #[cold]
     fn bury(&mut self, sock: u32) {
         let s = &mut self.sockets[sock];
+        if let Kind::Tcp(t) = &s.kind {
+            let counters = self.machines[s.host as usize].host.snmp_mut();
+            t.end.counted(&mut |name, n| counters.bury_tcp(name, n));
+        }
         s.kind = Kind::Gone;
         let key = (s.local.1, s.remote.0, s.remote.1);
         let table = &mut self.machines[s.host as usize].sockets;

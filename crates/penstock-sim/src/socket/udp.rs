@@ -144,8 +144,17 @@ impl Net {
             self.meter.flows[flow as usize].departs(seq, len, now);
         }
         let host = s.host;
-        match self.on_host(host, |h, cx| h.send(packet, cx)) {
-            Ok(()) => Ok(true),
+        let sent = self.on_host(host, |h, cx| h.transmit(packet, cx));
+        let counters = &mut self.machines[host as usize].host.snmp_mut().udp[usize::from(to.0.is_ipv6())];
+        match sent {
+            Ok(sent) => {
+                //= linux v6.12 net/ipv4/udp.c udp_send_skb
+                match sent.answer {
+                    Xmit::Drop => counters.no_memory += 1,
+                    _ => counters.sent += 1,
+                }
+                Ok(true)
+            }
             Err(error) => Err(error.strerror()),
         }
     }

@@ -57,21 +57,8 @@ impl AddressView {
         family
             && filter.to.is_none_or(|net| net.contains(self.addr))
             && filter.scope.is_none_or(|s| s == self.scope)
-            && filter.label.as_ref().is_none_or(|l| glob(l, &self.label))
+            && filter.label.as_ref().is_none_or(|l| crate::glob::fits(l, &self.label))
             && (filter.flags.0 ^ self.flags()) & filter.flags.1 == 0
-    }
-}
-
-/// `fnmatch` with `*` and `?`.
-fn glob(pattern: &str, text: &str) -> bool {
-    let (mut p, mut t) = (pattern.chars(), text.chars());
-    match p.next() {
-        None => text.is_empty(),
-        Some('*') => {
-            (0..=text.len()).filter(|&i| text.is_char_boundary(i)).any(|i| glob(p.as_str(), &text[i..]))
-        }
-        Some('?') => t.next().is_some() && glob(p.as_str(), t.as_str()),
-        Some(c) => t.next() == Some(c) && glob(p.as_str(), t.as_str()),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::neigh::{Nud, Parm};
 use crate::route::RouteKind;
 use crate::{Host, HostCx, timer};
 use penstock_model::Kernel;
-use penstock_packet::{Arp, L3, L4, Packet, Skb};
+use penstock_packet::{Arp, Ipv4, L3, L4, Packet, Skb};
 use std::net::{IpAddr, Ipv4Addr};
 
 pub(crate) const MAC_BROADCAST: [u8; 6] = [0xff; 6];
@@ -80,6 +80,25 @@ impl Host {
         !back
     }
 
+    /// Whether the route back to one who asks for an address of ours is good: our own address is no source, and a reverse path filter asks whether it is this
+    /// device's.
+    //= linux v6.12 net/ipv4/arp.c arp_process (ip_route_input_noref)
+    fn has_way_to_asker(&mut self, ifindex: u32, frame: &Skb, arp: Arp) -> bool {
+        if self.is_local_at(ifindex, arp.spa) {
+            return false;
+        }
+        if !self.sysctl.filters_sources {
+            return true;
+        }
+        let h = Ipv4::new(arp.spa, arp.tpa, 0);
+        let hop = self.fib.search_key(&crate::route::Key {
+            src: arp.spa,
+            iif: ifindex,
+            ..crate::route::Key::to(arp.tpa)
+        });
+        self.comes_the_way_back(ifindex, frame, h, hop)
+    }
+
     pub(crate) fn arp_send(&mut self, ifindex: u32, arp: Arp, to: [u8; 6], cx: &mut HostCx<'_>) {
         let frame = cx.pool.alloc(Skb {
             created: cx.now,
@@ -102,21 +121,20 @@ impl Host {
             return;
         }
         let to_us = frame.eth.1 != MAC_BROADCAST;
+        let asked = arp.op == 1
+            && self.is_local_at(ifindex, arp.tpa)
+            && (arp.spa.is_unspecified() || self.has_way_to_asker(ifindex, &frame, arp));
         cx.pool.free(frame);
         if arp.tpa.is_multicast() || arp.tpa.is_loopback() || !matches!(arp.op, 1 | 2) {
             return;
         }
         let mac = self.devices[ifindex].mac;
         let reply = Arp { op: 2, sha: mac, spa: arp.tpa, tha: arp.sha, tpa: arp.spa };
-        if arp.op == 1 && self.is_local_at(ifindex, arp.tpa) {
+        if asked {
             if self.arp_ignores(ifindex, arp.spa, arp.tpa) {
                 return;
             }
             if !arp.spa.is_unspecified() {
-                // The route back to the asker must be good (ip_route_input refuses our own address as a source).
-                if self.is_local_at(ifindex, arp.spa) {
-                    return;
-                }
                 let at = self.neigh.find_or_create(ifindex, arp.spa.into(), cx.now);
                 self.neigh_update(at, arp.sha, Nud::Stale, true, cx);
             }

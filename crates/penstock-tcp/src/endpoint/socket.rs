@@ -305,7 +305,6 @@ impl Endpoint {
             self.recovery.lost_without_congestion(&mut self.tx);
             self.tx.todo.rexmit = true;
         }
-        self.tx.todo.push = true;
         true
     }
 

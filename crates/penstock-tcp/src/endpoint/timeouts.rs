@@ -156,6 +156,10 @@ impl Endpoint {
                 return self.done(Some(Error::TimedOut));
             }
             self.count_timeout();
+            if self.state == State::SynSent && self.tx.timers.retransmits() > 0 {
+                // The SYN that was sent again is lost again (tcp_mark_skb_lost).
+                self.tx.q.note_lost_again();
+            }
             //= linux v6.12 include/net/sock.h sk_rethink_txhash
             if self.tx.p.today && self.cfg.txrehash && self.state != State::SynReceived {
                 self.rehashed = self.rehashed.wrapping_add(1);

@@ -457,6 +457,10 @@ impl RtxQueue {
         }
     }
 
+    /// One more, which does not stand here.
+    pub fn note_lost_again(&mut self) {
+        self.lost_again += 1;
+    }
     /// Retransmissions that were lost again.
     pub fn lost_again(&self) -> u32 {
         self.lost_again

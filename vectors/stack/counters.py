@@ -26,7 +26,7 @@ LINE = {
     ),
 }
 
-# A router between two: what the first does, and what is set up on the first and on the router.
+# A router between two: what the first does, and what is set up on the first, on the router and on the last.
 ROUTER = {
     "fragments": (["ping -c 3 -i 0.2 -s 4000 10.0.2.2"], [], []),
     "ttl": (["ping -c 2 -i 0.2 -t 1 10.0.2.2"], [], []),
@@ -41,6 +41,34 @@ ROUTER = {
         ["iptables -A OUTPUT -p icmp -m statistic --mode nth --every 2 --packet 0 -j DROP"],
         [],
     ),
+    "reset-by-rule": (["iperf -c 10.0.2.2 -t 1"], [], ["iptables -A FORWARD -p tcp -j REJECT --reject-with tcp-reset"]),
+    "refused-by-rule": (["iperf -c 10.0.2.2 -t 1"], [], ["iptables -A FORWARD -p tcp -j REJECT"]),
+    "lost-syns": (["iperf -c 10.0.2.2 -t 1"], [], ["iptables -A FORWARD -p tcp -j DROP"]),
+    "no-way": (
+        ["ping -c 2 -i 0.2 10.0.9.1", "ping -c 2 -i 0.2 10.0.8.1", "ping -c 2 -i 0.2 10.0.7.1"],
+        [],
+        ["ip route add prohibit 10.0.9.0/24", "ip route add blackhole 10.0.8.0/24", "ip route add unreachable 10.0.7.0/24"],
+    ),
+    "host-only": (["ping -c 2 -i 0.2 10.0.2.2"], [], ["sysctl -w net.ipv4.conf.all.forwarding=0"]),
+    "reverse-path": (
+        ["ping -c 2 -i 0.2 10.0.2.2"],
+        [],
+        ["sysctl -w net.ipv4.conf.all.rp_filter=1", "ip route add 10.0.1.1/32 via 10.0.2.2"],
+    ),
+    "tunnel": (
+        ["ping -c 3 -i 0.2 172.16.0.2", "ping -c 2 -i 0.2 -s 3000 172.16.0.2"],
+        ["ip link add t0 type ipip remote 10.0.2.2 local 10.0.1.1", "ip addr add 172.16.0.1/30 dev t0", "ip link set t0 up"],
+        [],
+        ["ip link add t0 type ipip remote 10.0.1.1 local 10.0.2.2", "ip addr add 172.16.0.2/30 dev t0", "ip link set t0 up"],
+    ),
+    "itself": (["ping -c 3 -i 0.2 127.0.0.1", "ping -c 2 -i 0.2 10.0.1.1"], [], []),
+}
+
+# The same with two greedy connections from the first to the last.
+FLOWS = {
+    "flows": ([], [], []),
+    "masquerade": ([], [], ["iptables -t nat -A POSTROUTING -o eth1 -j MASQUERADE"]),
+    "narrow-flows": ([], [], ["ip link set eth1 mtu 1300"], ["ip link set eth0 mtu 1300"]),
 }
 
 
@@ -61,15 +89,19 @@ def line(setup_a, setup_b, others):
     return text + "".join(app(host, "8s", "nstat -as") for host in "ab"), "ab"
 
 
-def router(runs, setup_a, setup_r):
+def router(runs, setup_a, setup_r, setup_b=(), flows=False):
     text = 'duration = "6s"\n'
     text += '[host.a]\neth0 = ["10.0.1.1/24", "2001:db8:1::1/64"]\nvia = ["10.0.1.254", "2001:db8:1::fe"]\n'
     text += f"setup = {words(setup_a)}\n"
     text += '[host.r]\neth0 = ["10.0.1.254/24", "2001:db8:1::fe/64"]\neth1 = ["10.0.2.254/24", "2001:db8:2::fe/64"]\n'
-    text += f"setup = {words(setup_r + ['sysctl -w net.ipv4.ip_forward=1', 'sysctl -w net.ipv6.conf.all.forwarding=1'])}\n"
+    forwards = [] if any("forwarding=0" in row for row in setup_r) else ["sysctl -w net.ipv4.ip_forward=1"]
+    text += f"setup = {words(forwards + ['sysctl -w net.ipv6.conf.all.forwarding=1'] + setup_r)}\n"
     text += '[host.b]\neth0 = ["10.0.2.2/24", "2001:db8:2::2/64"]\nvia = ["10.0.2.254", "2001:db8:2::fe"]\n'
+    text += f"setup = {words(list(setup_b))}\n"
     for ends in ('"a:eth0", "r:eth0"', '"r:eth1", "b:eth0"'):
         text += f'[[link]]\nends = [{ends}]\nrate = "10mbit"\ndelay = "3ms"\n'
+    if flows:
+        text += '[[flow]]\nfrom = "a"\nto = "b"\ncount = 2\nload = "greedy"\nat = "1s"\nuntil = "4s"\n'
     text += "".join(app("a", f"{at + 1}s", run, True) for at, run in enumerate(runs))
     return text + "".join(app(host, "5500ms", "nstat -as") for host in "arb"), "arb"
 
@@ -82,6 +114,7 @@ def counters(text):
 def main(penstock):
     experiments = {name: line(*case) for name, case in LINE.items()}
     experiments |= {name: router(*case) for name, case in ROUTER.items()}
+    experiments |= {name: router(*case, flows=True) for name, case in FLOWS.items()}
     for name, (text, hosts) in experiments.items():
         with tempfile.TemporaryDirectory() as folder:
             file, out = pathlib.Path(folder, "x.toml"), pathlib.Path(folder, "out")

@@ -298,6 +298,8 @@ impl Host {
             return false;
         }
         self.answer = Xmit::Success;
+        //= linux v6.12 net/ipv4/ip_tunnel_core.c iptunnel_xmit
+        self.snmp.ip.requests += 1;
         if !self.fib.l3mdevs().is_empty()
             && let Some(vrf) = self.vrf_before(&hop, dst)
         {

@@ -163,6 +163,8 @@ impl Host {
         if !self.has_vxlan_port(u.dport) {
             return Some(packet);
         }
+        //= linux v6.12 net/ipv4/udp.c udp_queue_rcv_one_skb: whatever becomes of it
+        self.snmp.udp[0].received += 1;
         let Some(to) = self.vxlan_of(u.dport, vni) else {
             self.discard(packet, "tunnel", "no-vni", cx);
             return None;

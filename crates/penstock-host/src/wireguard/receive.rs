@@ -28,6 +28,7 @@ impl Host {
             L3::Ipv6(h) => (h.src.into(), h.dst.into()),
             _ => return Some(packet),
         };
+        self.snmp.udp[usize::from(from.is_ipv6())].received += 1;
         let endpoint = Endpoint { addr: SocketAddr::new(from, u.sport), src: Some(to), src_if: packet.iif };
         match message {
             Message::Initiation { sender, keys, timestamp } => {

@@ -137,6 +137,16 @@ fn what_cannot_be_sent_is_said_as_ping_says_it() {
         assert_eq!(gave.0, "", "{line}");
     };
     says("ping -c 1 10.9.9.9", "ping: connect: Network is unreachable", 2);
+    for (kind, net) in [("blackhole", 6), ("unreachable", 7), ("prohibit", 8)] {
+        assert_eq!(run(&format!("ip route add {kind} 10.{net}.0.0/16")).2, 0);
+    }
+    says("ping -c 1 10.6.0.1", "ping: connect: Invalid argument", 2);
+    says("ping -c 1 10.7.0.1", "ping: connect: No route to host", 2);
+    says(
+        "ping -c 1 10.8.0.1",
+        "ping: Do you want to ping broadcast? Then -b. If not, check your local firewall rules",
+        2,
+    );
     says("ping -c 1 -I eth7 10.9.9.9", "ping: SO_BINDTODEVICE eth7: No such device", 2);
     says("ping -c 1 nobody.example", "ping: nobody.example: Name or service not known", 2);
     says("ping -c x 10.9.9.9", "ping: invalid argument: 'x'", 1);

@@ -42,7 +42,11 @@ impl Host {
         };
         match errno {
             0 => self.source_by(bound, dst).ok_or(KernelError::errno(99)),
-            errno => Err(KernelError::errno(errno)),
+            errno => {
+                let ip = if dst.is_ipv4() { &mut self.snmp.ip } else { &mut self.snmp.ip6 };
+                ip.out_no_routes += u64::from(errno == 101);
+                Err(KernelError::errno(errno))
+            }
         }
     }
     /// The same of a socket that is bound to a device or a VRF, where it speaks IPv4; 0: to none.

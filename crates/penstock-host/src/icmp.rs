@@ -210,6 +210,9 @@ impl Host {
         }
         let to_all = self.is_broadcast_at(packet.iif, h.dst);
         let ignores = "net.ipv4.icmp_echo_ignore_broadcasts";
+        if to_all && !self.is_set_to(ignores, "0") {
+            self.snmp.icmp.in_errors += 1;
+        }
         if self.sysctl.icmp_echo_ignore_all || to_all && !self.is_set_to(ignores, "0") {
             self.discard(packet, "icmp", "echo-ignored", cx);
             return;

@@ -250,6 +250,11 @@ impl Host {
     #[inline(always)]
     fn ip_finish_output2(&mut self, mut packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
         self.snmp.ip.leaves(&packet);
+        if let L3::Ipv4(h) = packet.l3
+            && h.dst.is_multicast()
+        {
+            snmp::count(&mut self.snmp.ip.out_groups, &packet);
+        }
         let at = match hop.neigh {
             0 if !self.devices[hop.oif].has_header_of_ethernet() => {
                 // There is nobody to be found on a tunnel.

@@ -33,7 +33,7 @@ impl Net {
         opts: SockOpts,
         mut cfg: Config,
     ) -> Result<u32, &'static str> {
-        let source = self.machines[host as usize].host.source_to(remote.0).ok_or("Network is unreachable")?;
+        let source = self.source_of(host, opts.bound, remote.0)?;
         self.route_mss(host, opts.bound, remote.0, &mut cfg);
         self.route_config(host, opts.bound, remote.0, &mut cfg);
         let port = self.ephemeral_port(host, remote, true).ok_or("Cannot assign requested address")?;
@@ -46,6 +46,12 @@ impl Net {
         self.machines[host as usize].sockets.connections.insert((port, remote.0, remote.1), sock);
         self.pump(sock);
         Ok(sock)
+    }
+    /// The source that a socket speaks to `dst` with; else what `connect` returns.
+    //= linux v6.12 net/ipv4/tcp_ipv4.c tcp_v4_connect; net/ipv4/datagram.c __ip4_datagram_connect
+    pub(super) fn source_of(&mut self, host: u32, bound: u32, dst: IpAddr) -> Result<IpAddr, &'static str> {
+        let host = &mut self.machines[host as usize].host;
+        host.connects_by(bound, dst).map_err(|error| error.strerror())
     }
     /// Writes; answers how much was taken. Less than asked: [`Wake::Writable`] comes.
     pub(crate) fn tcp_write(&mut self, sock: u32, bytes: u64) -> u64 {

@@ -52,8 +52,8 @@ impl Net {
     }
     /// `connect` on a UDP socket: chooses address and port, and the flow its datagrams belong to.
     pub(crate) fn udp_connect(&mut self, sock: u32, remote: Addr, flow: u32) -> Result<(), &'static str> {
-        let host = self.sockets[sock].host;
-        let source = self.machines[host as usize].host.source_to(remote.0).ok_or("Network is unreachable")?;
+        let (host, bound) = (self.sockets[sock].host, self.sockets[sock].opts.bound);
+        let source = self.source_of(host, bound, remote.0)?;
         if self.sockets[sock].local.1 == 0 {
             // inet_autobind: EAGAIN.
             let port = self.ephemeral_port(host, remote, false).ok_or("Resource temporarily unavailable")?;

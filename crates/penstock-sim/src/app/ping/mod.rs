@@ -328,19 +328,25 @@ impl Ping {
                 None => return Err(format!("ping: SO_BINDTODEVICE {device}: No such device\n")),
             }
         }
-        let Some(source) = host.source_by(self.bound, self.addr) else {
-            let word = if old { "connect" } else { "ping: connect" };
-            return Err(format!("{word}: Network is unreachable\n"));
+        let broadcast = match old {
+            true => "Do you want to ping broadcast? Then -b\n",
+            false => {
+                "ping: Do you want to ping broadcast? Then -b. If not, check your local firewall rules\n"
+            }
+        };
+        let source = match host.connects_by(self.bound, self.addr) {
+            Ok(source) => source,
+            // A broadcast is what it takes this for.
+            Err(error) if error.errno == 13 && four => return Err(broadcast.to_owned()),
+            Err(error) => {
+                let word = if old { "connect" } else { "ping: connect" };
+                return Err(format!("{word}: {}\n", error.strerror()));
+            }
         };
         if let IpAddr::V4(to) = self.addr
             && host.is_broadcast_to(self.bound, to)
         {
-            return Err(if old {
-                "Do you want to ping broadcast? Then -b\n".to_owned()
-            } else {
-                "ping: Do you want to ping broadcast? Then -b. If not, check your local firewall rules\n"
-                    .to_owned()
-            });
+            return Err(broadcast.to_owned());
         }
         if let Some(source) = self.source
             && !host.has_address(source)

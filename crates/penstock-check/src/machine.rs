@@ -169,6 +169,8 @@ impl Watched<'_> {
                 all.status = 0;
                 continue;
             }
+            let settled = self.settle(inner, files);
+            let inner = settled.as_deref().unwrap_or(inner);
             let one = if looked_at {
                 self.here(inner, files)
             } else {

@@ -4,7 +4,7 @@
 //! may go, and none that all packets go; and that it was not followed is said.
 
 use penstock_host::{FileError, Files};
-use penstock_lang::iptables;
+use penstock_lang::iptables::{self, Action, Target};
 use penstock_lang::token::Line;
 use penstock_model::Kernel;
 
@@ -101,11 +101,18 @@ pub(crate) fn without(words: &[String], kernel: Kernel) -> Option<(Vec<String>, 
     (!left.is_empty()).then(|| (out, left.join(" ")))
 }
 
-/// Whether there is no match (`-m`) or target (`-j`) of this name here.
+/// Whether there is no match (`-m`) or target (`-j`) of this name here: a jump to it is one to a chain.
 fn is_absent(program: &str, option: &str, name: &str, kernel: Kernel) -> bool {
     let words = [program, "-A", "INPUT", option, name].map(str::to_owned);
-    let missing = |f: &iptables::Failure| f.stderr.contains("Couldn't load");
-    iptables::parse(&Line::of_words(&words).words, kernel).as_ref().is_err_and(missing)
+    match iptables::parse(&Line::of_words(&words).words, kernel) {
+        Ok(command) => match &command.action {
+            Action::Append(_, rules, _) => {
+                option == "-j" && rules.iter().any(|r| matches!(&r.target, Target::Jump(to) if to == name))
+            }
+            _ => false,
+        },
+        Err(refused) => refused.stderr.contains("Couldn't load"),
+    }
 }
 
 /// Whether there is a match of this name here, or one that is nearly of this name, so that it is misspelt.
@@ -235,11 +242,17 @@ mod tests {
             "-j TPROXY",
         );
         is("ip6tables -A INPUT -m rt --rt-type 0 -j DROP", "ip6tables -A INPUT CHANCE -j DROP", "-m rt");
-        is("iptables -A INPUT -p tcp -j TEE --gateway 10.0.0.1", "iptables -A INPUT -p tcp", "-j TEE");
+        is(
+            "iptables -A INPUT -p tcp -j SYNPROXY --sack-perm --mss 1460",
+            "iptables -A INPUT -p tcp",
+            "-j SYNPROXY",
+        );
         for line in [
             "iptables -A INPUT -m multipot --dports 1,2 -j DROP",
             "iptables -A INPUT -m conntrack --ctstate NEW -j DROP",
             "iptables -A INPUT -j MINE",
+            "iptables -A INPUT -p tcp -j TEE --gateway 10.0.0.1",
+            "iptables -A INPUT -j SET --add-set nowhere src",
         ] {
             assert_eq!(told(line), None, "{line}");
         }

@@ -584,8 +584,10 @@ fn by_ip(step: &Step) -> bool {
 pub(crate) fn gives_up(stderr: &str) -> Option<&str> {
     const GIVES_UP: [&str; 4] =
         ["syntax error", "value too great for base", "division by 0", "(error token is "];
-    let of_tc = |l: &str| l.contains("Error: ") || l.starts_with("Parse error");
-    stderr.lines().find(|l| !of_tc(l) && GIVES_UP.iter().any(|w| l.contains(w)))
+    // tc's own words, and those of `expr`, which end nothing.
+    let of_program =
+        |l: &str| l.contains("Error: ") || l.starts_with("Parse error") || l.starts_with("expr: ");
+    stderr.lines().find(|l| !of_program(l) && GIVES_UP.iter().any(|w| l.contains(w)))
 }
 
 fn stopped(facts: &Facts, found: &mut Found) {

@@ -130,6 +130,15 @@ impl Coverage {
         }
     }
 
+    /// Keeps that what a program carries out in another place is not read; whether that is new.
+    pub(crate) fn missed_there(&mut self, file: &str, line: u32, program: &str) -> bool {
+        let why = format!("what `{program}` carries out there is not followed");
+        let new = Missed { file: file.to_owned(), from: line, to: line, commands: 1, why };
+        let is_new = !self.missed.contains(&new);
+        self.missed.extend(is_new.then_some(new));
+        is_new
+    }
+
     /// Whether every network command was looked at, and every file that is sourced was read.
     pub fn is_whole(&self) -> bool {
         self.looked_at == self.commands && self.missed.iter().all(|m| m.commands > 0)

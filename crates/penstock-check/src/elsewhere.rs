@@ -14,8 +14,28 @@ pub struct Elsewhere {
     pub is_space: bool,
     /// What leads there, as it would be typed before a command.
     pub prefix: String,
-    /// The commands, word by word, in their order. One fails: those behind it are not reached.
-    pub commands: Vec<Vec<String>>,
+    /// The commands in their order.
+    pub commands: Vec<Inner>,
+}
+
+/// One of them, word by word, and when it is carried out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Inner {
+    /// Its words; none for a program that does nothing to networks and ends well.
+    pub words: Vec<String>,
+    /// By how the one before it has ended.
+    pub after: After,
+}
+
+/// How the command before has to end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum After {
+    /// In any way: `;`.
+    Any,
+    /// Well: `&&`.
+    Success,
+    /// Badly: `||`.
+    Failure,
 }
 
 /// Programs that carry out what stands behind them, and where the name stands.
@@ -96,11 +116,12 @@ fn named(place: &str, is_space: bool, prefix: String, inner: &[String]) -> Optio
             plain(text)?
         }
         [text] if text.contains(' ') => plain(text)?,
-        _ => vec![inner.to_vec()],
+        _ => vec![Inner { words: inner.to_vec(), after: After::Any }],
     };
-    let known = |c: &Vec<String>| c.first().is_some_and(|w| Program::is_of_scripts(base(w)));
+    let known = |c: &Inner| c.words.first().is_none_or(|w| Program::is_of_scripts(base(w)));
+    let any = commands.iter().any(|c| !c.words.is_empty());
     let simple = !place.is_empty() && !place.contains(['/', ' ']);
-    (simple && !commands.is_empty() && commands.iter().all(known)).then(|| Elsewhere {
+    (simple && any && commands.iter().all(known)).then(|| Elsewhere {
         place: place.to_owned(),
         is_space,
         prefix,
@@ -108,20 +129,73 @@ fn named(place: &str, is_space: bool, prefix: String, inner: &[String]) -> Optio
     })
 }
 
-/// The commands of a text for another shell, where it is nothing but words.
-fn plain(text: &str) -> Option<Vec<Vec<String>>> {
-    let usual = |c: char| c.is_alphanumeric() || " \n.:/_-+,@%=;&".contains(c);
-    if !text.chars().all(usual) {
-        return None;
+/// The commands of a text for another shell, where it is nothing but words in quotes or without, and output that is thrown away.
+fn plain(text: &str) -> Option<Vec<Inner>> {
+    let mut all = Vec::new();
+    let mut words: Vec<String> = Vec::new();
+    let mut word: Option<String> = None;
+    let mut after = After::Any;
+    // What stands behind `>`.
+    let mut to = false;
+    let mut rest = text.chars().peekable();
+    loop {
+        let c = rest.next();
+        let ends = match c {
+            None | Some(';' | '\n') => Some(After::Any),
+            Some('&') if word.as_deref() != Some(">") && rest.peek() != Some(&'>') => {
+                Some(if rest.next_if_eq(&'&').is_some() { After::Success } else { After::Any })
+            }
+            Some('|') if rest.next_if_eq(&'|').is_some() => Some(After::Failure),
+            _ => None,
+        };
+        if ends.is_some() || matches!(c, Some(' ' | '\t' | '>')) {
+            match word.take() {
+                Some(_) if to => to = false,
+                // The number of what is redirected: `2>`.
+                Some(number) if c == Some('>') && number.bytes().all(|b| b.is_ascii_digit()) => {}
+                Some(whole) => words.push(whole),
+                None => {}
+            }
+        }
+        if let Some(next) = ends {
+            let mut given = std::mem::take(&mut words);
+            while given.first().is_some_and(|w| base(w) == "sudo") {
+                let options = given[1..].iter().take_while(|w| w.starts_with('-')).count();
+                given.drain(..=options);
+            }
+            if let Some(first) = given.first() {
+                let quiet =
+                    matches!(first.as_str(), "true" | ":" | "echo" | "sleep" | "set" | "printf" | "logger");
+                all.push(Inner { words: if quiet { Vec::new() } else { given }, after });
+            }
+            after = next;
+            if c.is_none() {
+                return (!to).then_some(all);
+            }
+            continue;
+        }
+        match c? {
+            ' ' | '\t' => {}
+            '>' => {
+                rest.next_if_eq(&'>');
+                rest.next_if_eq(&'&');
+                to = true;
+            }
+            '&' => {}
+            quote @ ('"' | '\'') => {
+                let inner = word.get_or_insert_default();
+                loop {
+                    match rest.next()? {
+                        c if c == quote => break,
+                        '$' | '`' | '\\' if quote == '"' => return None,
+                        c => inner.push(c),
+                    }
+                }
+            }
+            c if c.is_alphanumeric() || ".:/_-+,@%=!".contains(c) => word.get_or_insert_default().push(c),
+            _ => return None,
+        }
     }
-    let commands =
-        text.split([';', '\n', '&']).map(|c| c.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
-    Some(
-        commands
-            .filter(|c| !c.is_empty())
-            .map(|c| if c[0] == "sudo" { c[1..].to_vec() } else { c })
-            .collect(),
-    )
 }
 
 fn base(word: &str) -> &str {
@@ -140,7 +214,7 @@ mod tests {
                 false => vec![part.to_owned()],
             })
             .collect();
-        elsewhere(&words).map(|e| (e.place, e.commands.iter().map(|c| c.join(" ")).collect()))
+        elsewhere(&words).map(|e| (e.place, e.commands.iter().map(|c| c.words.join(" ")).collect()))
     }
 
     #[test]
@@ -163,6 +237,35 @@ mod tests {
         is(" kubectl exec -n x pod -c web -- tc qdisc show", "kubectl:pod", &["tc qdisc show"]);
         is(" lxc-attach -n box -- tc qdisc show", "lxc-attach:box", &["tc qdisc show"]);
         is(" ssh -p 22 root@h|tc qdisc show && ip link", "ssh:root@h", &["tc qdisc show", "ip link"]);
+    }
+
+    #[test]
+    fn what_another_shell_is_given_is_taken_apart_with_its_ends() {
+        let told = |text: &str| {
+            let one = |c: Inner| format!("{:?} {}", c.after, c.words.join(" "));
+            plain(text).map(|all| all.into_iter().map(one).collect::<Vec<_>>())
+        };
+        let is = |text: &str, want: &[&str]| {
+            assert_eq!(told(text), Some(want.iter().map(ToString::to_string).collect()), "{text}");
+        };
+        is(
+            "tc qdisc del dev a root 2>/dev/null; sudo tc qdisc add dev a root sfq",
+            &["Any tc qdisc del dev a root", "Any tc qdisc add dev a root sfq"],
+        );
+        is("tc a >/dev/null 2>&1 || true && ip b", &["Any tc a", "Failure ", "Success ip b"]);
+        is("tc a \"b c\" 'd$' &>/dev/null", &["Any tc a b c d$"]);
+        is("tc a 10 > x; sudo -n tc b", &["Any tc a 10", "Any tc b"]);
+        for text in [
+            "tc $A",
+            "tc a | grep b",
+            "tc a < f",
+            "tc \"$A\"",
+            "tc a >",
+            "for a in b; do tc c; done (",
+            "tc 'a",
+        ] {
+            assert_eq!(told(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -161,6 +161,7 @@ fn crontab(lines: &[&str]) -> Vec<String> {
 
 /// What is done when a device comes up, and for itself what is done when it goes.
 fn interfaces(lines: &[&str]) -> Vec<String> {
+    let asks = lines.iter().any(|l| l.contains("$IFACE") || l.contains("${IFACE"));
     let of = |wanted: [&str; 3]| {
         let mut goes_on = false;
         let mut out = Vec::new();
@@ -169,9 +170,15 @@ fn interfaces(lines: &[&str]) -> Vec<String> {
             let word = trimmed.split_whitespace().next().unwrap_or("");
             let taken = goes_on || wanted.contains(&word);
             let cut = if goes_on { 0 } else { line.len() - trimmed.len() + word.len() };
-            let text = if taken { from(line, line[..cut].chars().count()) } else { String::new() };
+            let mut text = if taken { from(line, line[..cut].chars().count()) } else { String::new() };
             goes_on = taken && text.ends_with('\\');
             // What the device is called is in the environment.
+            if asks
+                && word == "iface"
+                && let Some(name) = trimmed.split_whitespace().nth(1)
+            {
+                text = format!("IFACE={name}");
+            }
             out.push(text);
         }
         joined(out)

@@ -5,10 +5,10 @@
 
 use crate::coverage::Coverage;
 use crate::environment::Environment;
-use crate::facts::Facts;
+use crate::facts::{Facts, Step};
 use crate::source::{Form, Source};
 use crate::sourced::{Sourced, Whole};
-use crate::syntax::{End, Frame, Syntax};
+use crate::syntax::{End, Frame, Loop, Syntax};
 use crate::unknown::symbol;
 use crate::{Settings, waiting, watch};
 use penstock_shell::{Limits, Script};
@@ -165,7 +165,7 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
             }
             let mut forced = passed.clone();
             let mut edits = neutral(&syntax, &runnable, symbol, plan.returns);
-            edits.extend(plan.edits());
+            edits.extend(plan.edits(&runnable));
             let early = early.filter(|_| is_early && !plan.called.is_empty());
             let calls = plan.calls();
             if let Some(at) = early {
@@ -223,8 +223,15 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
             let into = if elsewhere { &mut coverage.parts } else { &mut coverage.unknown };
             into.insert(named(name, *line));
         }
-        let parts = facts.steps.iter().filter_map(|s| Some(named(s.unsimulated.as_ref()?, s.line)));
-        coverage.parts.extend(parts);
+        let (aside, here): (Vec<&Step>, Vec<&Step>) =
+            facts.steps.iter().partition(|s| s.program() == "elsewhere");
+        coverage.parts.extend(here.iter().filter_map(|s| Some(named(s.unsimulated.as_ref()?, s.line))));
+        for step in aside {
+            let Some(program) = &step.unsimulated else { continue };
+            let (file, line) = whole.place(step.line);
+            let missed = coverage.missed_there(file.unwrap_or(""), line, program);
+            coverage.commands += usize::from(missed);
+        }
     }
     Explored { facts, others, coverage, whole }
 }
@@ -292,9 +299,10 @@ fn scalars(text: &str, env: &[(String, String)], symbol: &str) -> String {
 
 /// A divisor that is unknown, or that was decided, is not the script's mistake.
 fn without_division(mut facts: Facts) -> Facts {
-    facts.stopped = facts.stopped.filter(|why| !why.contains(BY_NOTHING));
-    facts.stderr =
-        facts.stderr.lines().filter(|l| !l.contains(BY_NOTHING)).map(|l| format!("{l}\n")).collect();
+    // So may what stands beside an operator, where the unknown was to be taken apart.
+    let unknown = |l: &str| l.contains(BY_NOTHING) || l.contains("operand expected");
+    facts.stopped = facts.stopped.filter(|why| !unknown(why));
+    facts.stderr = facts.stderr.lines().filter(|l| !unknown(l)).map(|l| format!("{l}\n")).collect();
     facts
 }
 
@@ -406,6 +414,20 @@ fn edited(text: &str, mut changes: Vec<Change>) -> String {
     out
 }
 
+/// At the beginning of a `for`'s body: the turn of the unknown is left out where the list had others. A table has nothing under an unknown name.
+fn only_over_nothing(text: &str, of: &Loop, number: usize, symbol: &str) -> Option<Change> {
+    let name = of.condition.split_whitespace().take_while(|w| *w != "in").last()?;
+    let rest = &text[of.at..];
+    let begins = rest.find(|c: char| !c.is_whitespace() && c != ';')?;
+    let body = rest[begins..].strip_prefix("do").filter(|r| r.starts_with([' ', '\n', '\t']))?;
+    let at = text.len() - body.len();
+    let turn = format!("penstock_turn_{number}");
+    let skip = format!(
+        " if [ \"${name}\" = {symbol} ]; then if [ \"${{{turn}-}}\" ]; then {turn}=; continue; fi; else {turn}=x; fi;"
+    );
+    Some((at, 0, skip))
+}
+
 /// What one run decides.
 struct Plan<'a> {
     syntax: &'a Syntax,
@@ -506,7 +528,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn edits(&self) -> Vec<Change> {
+    fn edits(&self, text: &str) -> Vec<Change> {
         let mut changes: Vec<Change> = Vec::new();
         for (&choice, &arm) in &self.arms {
             let choice = &self.syntax.choices[choice];
@@ -530,6 +552,7 @@ impl<'a> Plan<'a> {
                 if !of.condition.contains(" in") {
                     continue;
                 }
+                changes.extend(only_over_nothing(text, of, number, symbol));
                 format!(" {symbol}")
             } else {
                 let mut read = of.condition.split_whitespace().skip_while(|w| *w != "read").skip(1);

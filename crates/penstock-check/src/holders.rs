@@ -17,6 +17,7 @@ enum Kind {
     Markdown,
     Rst,
     Nft,
+    Saved,
     More(embedded::Kind),
 }
 
@@ -30,6 +31,9 @@ fn kind(name: &str, text: &str) -> Option<Kind> {
     let first = text.lines().next().unwrap_or("");
     if first.starts_with("#!") && first.split(['/', ' ', '\t']).any(|w| w.trim() == "nft") {
         return Some(Kind::Nft);
+    }
+    if is_saved(text) {
+        return Some(Kind::Saved);
     }
     if let Some(more) = embedded::kind(&file, text) {
         return Some(Kind::More(more));
@@ -58,6 +62,14 @@ fn is_of_nft(text: &str) -> bool {
         let words: Vec<&str> = l.split_whitespace().take(4).collect();
         matches!(words.as_slice(), ["table", family, _, "{"] if families.contains(family))
     })
+}
+
+/// Whether it is a file as `iptables-save` writes it: the name of a table first, and `COMMIT`.
+fn is_saved(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim_end).filter(|l| !l.is_empty() && !l.starts_with('#'));
+    let tables = ["*filter", "*nat", "*mangle", "*raw", "*security"];
+    lines.next().is_some_and(|l| tables.contains(&l))
+        && lines.all(|l| l == "COMMIT" || l.starts_with([':', '-', '[', '*']))
 }
 
 /// Whether the first word that is no comment is one a Dockerfile begins with.
@@ -91,6 +103,7 @@ pub(crate) fn scripts(name: &str, text: &str) -> Option<Vec<String>> {
         Kind::Markdown => markdown(&lines),
         Kind::Rst => crate::recipes::rst(&lines),
         Kind::Nft => vec![nft(&lines)],
+        Kind::Saved => vec![saved(name, &lines)],
         Kind::More(more) => embedded::scripts(more, &lines),
     })
 }
@@ -115,7 +128,8 @@ fn dollars(line: &str) -> String {
 /// Commands that a file speaks of and that stand where nothing of it is read: a language, a key of YAML, a prefix that is not known.
 pub(crate) fn unread(name: &str, text: &str, scripts: &[String]) -> Vec<crate::coverage::Missed> {
     let why = match kind(name, text) {
-        None | Some(Kind::Nft | Kind::Markdown | Kind::Rst | Kind::More(embedded::Kind::OpenRc)) => {
+        None
+        | Some(Kind::Nft | Kind::Saved | Kind::Markdown | Kind::Rst | Kind::More(embedded::Kind::OpenRc)) => {
             return Vec::new();
         }
         Some(Kind::More(embedded::Kind::Networkd)) => return embedded::unread_sections(text),
@@ -234,6 +248,22 @@ fn nft(lines: &[&str]) -> String {
     joined(out)
 }
 
+/// A saved file, as the here-document of a command that takes the place of its first line. Where that is the table's, the table takes the place of the next, which
+/// is what `iptables-save` writes of a chain that takes everything.
+fn saved(name: &str, lines: &[&str]) -> String {
+    let six = lines.iter().any(|l| l.starts_with('#') && l.contains("ip6tables") || l.contains("icmpv6"))
+        || name.rsplit('/').next().is_some_and(|file| file.contains("v6") || file.contains("ip6"));
+    let program = if six { "ip6tables-restore" } else { "iptables-restore" };
+    let mut out = vec![format!("{program} <<'{NFT_END}'")];
+    out.extend(lines.iter().skip(1).map(|l| (*l).to_owned()));
+    if let (Some(first), Some(second)) = (lines.first().filter(|l| l.starts_with('*')), out.get_mut(1)) {
+        let is_open = second.starts_with(':') && second.contains(" ACCEPT");
+        *second = if is_open { (*first).to_owned() } else { format!("{first}\n{second}") };
+    }
+    out.push(NFT_END.to_owned());
+    joined(out)
+}
+
 /// Ends the rules of such a file.
 const NFT_END: &str = "END OF THE RULES";
 
@@ -341,7 +371,8 @@ pub(crate) fn unshelled(name: &str, text: &str) -> Vec<(u32, u32, u32, String)> 
         // What is a shell's own script may say all of it.
         let first = line.split_whitespace().next().unwrap_or("");
         let base = first.rsplit('/').next().unwrap_or(first);
-        if !is_command(line)
+        let commands = is_command(line) || line.split(" | ").skip(1).any(|l| is_command(l.trim_start()));
+        if !commands
             || matches!(base, "sh" | "bash" | "dash" | "ash" | "env")
             || is_given_to_shell(&lines, number, &UNSHELLED)
         {

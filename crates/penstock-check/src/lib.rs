@@ -30,6 +30,7 @@ mod finding;
 mod fix;
 pub mod form;
 mod holders;
+mod lent;
 mod machine;
 mod marks;
 mod names;
@@ -43,6 +44,7 @@ mod standing;
 mod syntax;
 mod templates;
 mod uci;
+mod unfollowed;
 mod unknown;
 mod variables;
 mod waiting;
@@ -443,6 +445,10 @@ fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
         "PS196", "PS197", "PS234", "PS235", "PS255", "PS263", "PS280", "PS281", "PS291", "PS297", "PS300",
         "PS301", "PS302", "PS309", "PS312",
     ];
+    // Where nothing is unknown but how much, which classes there are is known.
+    const WHICH: [&str; 5] = ["PS107", "PS108", "PS170", "PS171", "PS211"];
+    let rough = |s: &&Step| s.guessed.as_ref().is_some_and(|g| g.deep && !g.measures);
+    let which = facts.left_out.is_empty() && !facts.steps.iter().any(|s| rough(&s));
     // Of a command with unknown words only what its known words say is said.
     let guessed: BTreeSet<(&str, u32)> = facts
         .steps
@@ -496,8 +502,10 @@ fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
         worked_out(f)
             || loose(f)
             || dead.contains(&(f.file.as_str(), f.begins)) && f.code > "PS006" && !ALONE.contains(&f.code)
-            || (facts.partial || facts.forced && f.code >= "PS190") && !ALONE.contains(&f.code)
-            || guessed.contains(&(f.file.as_str(), f.begins))
+            || (facts.partial && !(which && WHICH.contains(&f.code)) || facts.forced && f.code >= "PS190")
+                && !ALONE.contains(&f.code)
+            || !(which && WHICH.contains(&f.code))
+                && guessed.contains(&(f.file.as_str(), f.begins))
                 && !["PS001", "PS003", "PS004", "PS005", "PS007", "PS015", "PS255"].contains(&f.code)
             || comments && everywhere.contains(f.code)
             || comments
@@ -505,7 +513,18 @@ fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
                 && (facts.source.allowed(f.begins).contains(f.code)
                     || facts.source.allowed(f.line).contains(f.code))
     };
-    let all: Vec<Finding> = found.iter().filter(|f| !allowed(f)).cloned().collect();
+    let mut all: Vec<Finding> = found.iter().filter(|f| !allowed(f)).cloned().collect();
+    // Where a unit is wrong, what does not go together with the rate is mended by that.
+    let units: BTreeSet<(String, u32)> = all
+        .iter()
+        .filter(|f| matches!(f.code, "PS114" | "PS115"))
+        .map(|f| (f.file.clone(), f.begins))
+        .collect();
+    for f in &mut all {
+        if ("PS101".."PS105").contains(&f.code) && units.contains(&(f.file.clone(), f.begins)) {
+            (f.edits, f.safe) = (Vec::new(), false);
+        }
+    }
     // That no packet fits a filter is said by itself only where nothing says why.
     let explained: BTreeSet<(String, u32)> = all
         .iter()

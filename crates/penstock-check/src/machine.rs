@@ -1,10 +1,12 @@
 //! The machine a script runs on, and what it keeps of each command.
 
 use crate::card;
-use crate::elsewhere::{Elsewhere, elsewhere};
+use crate::elsewhere::{After, Elsewhere, Inner, elsewhere};
 use crate::facts::{Class, Device, Qdisc, Step, What};
 use crate::filters::Filters;
-use crate::names::{added, deleted, is_name, named};
+use crate::lent::{lend_one, lend_to, owners, read_from, with_device};
+use crate::names::{added, deleted, moved, named};
+use crate::unfollowed;
 use crate::unknown::{Guessed, settled};
 use penstock_host::{Files, Host, Loading, Output};
 use penstock_lang::iptables;
@@ -86,7 +88,15 @@ impl Machine for Watched<'_> {
     }
     fn elsewhere(&mut self, words: &[String], files: &mut dyn Files) -> Option<Output> {
         self.pending.borrow_mut().clear();
-        Some(self.there(words, &elsewhere(words)?, files))
+        let there = elsewhere(words);
+        // What cannot be read is kept, so that it can be told.
+        if there.is_none() && words.iter().any(|w| w.contains(' ') && crate::embedded::speaks(w)) {
+            self.note_aside(words, &Output::default());
+            if let Some((step, _)) = self.pending.borrow_mut().last_mut() {
+                step.unsimulated = Some(words[0].clone());
+            }
+        }
+        Some(self.there(words, &there?, files))
     }
 }
 
@@ -95,9 +105,16 @@ impl Watched<'_> {
     fn settle(&mut self, words: &[String], files: &mut dyn Files) -> Option<Vec<String>> {
         self.guessed = None;
         let symbol = self.unknown.as_deref()?;
-        let named = self.asks_device.then(|| with_device(words, symbol)).flatten();
-        let given = named.as_deref().unwrap_or(words);
-        let (words, guessed) = settled(given, symbol, &self.dev)?;
+        // A pattern that fits none of the devices here (`/sys/class/net/e*`) fits those of the script's own machine.
+        let patterns: Vec<String> =
+            named(words).into_iter().filter(|n| n.contains(['*', '?', '['])).collect();
+        let fitted: Option<Vec<String>> = (!patterns.is_empty()).then(|| {
+            words.iter().map(|w| if patterns.contains(w) { self.dev.clone() } else { w.clone() }).collect()
+        });
+        let words = fitted.as_deref().unwrap_or(words);
+        let devices = self.asks_device.then(|| with_device(words, symbol)).flatten();
+        let given = devices.as_deref().unwrap_or(words);
+        let Some((words, guessed)) = settled(given, symbol, &self.dev) else { return fitted };
         // Options that a variable may hold (`cake $OPTIONS`) are left out where the rest is a command.
         if !guessed.options.is_empty() && self.parse(&Line::of_words(&words), files).is_err() {
             let kept: Vec<usize> = (0..words.len()).filter(|at| !guessed.options.contains(at)).collect();
@@ -108,7 +125,8 @@ impl Watched<'_> {
                 return Some(shorter);
             }
         }
-        self.guessed = Some(guessed);
+        let measures = guessed.measures && guessed.options.is_empty();
+        self.guessed = Some(Guessed { measures, ..guessed });
         Some(words)
     }
     /// The namespace that is looked at.
@@ -138,7 +156,21 @@ impl Watched<'_> {
         }
         let looked_at = self.focus.as_deref() == Some(place);
         let mut all = Output::default();
-        for inner in &there.commands {
+        for Inner { words: inner, after } in &there.commands {
+            let due = match after {
+                After::Any => true,
+                After::Success => all.status == 0,
+                After::Failure => all.status != 0,
+            };
+            if !due {
+                continue;
+            }
+            if inner.is_empty() {
+                all.status = 0;
+                continue;
+            }
+            let settled = self.settle(inner, files);
+            let inner = settled.as_deref().unwrap_or(inner);
             let one = if looked_at {
                 self.here(inner, files)
             } else {
@@ -152,9 +184,6 @@ impl Watched<'_> {
             all.stdout.push_str(&one.stdout);
             all.stderr.push_str(&one.stderr);
             all.diagnostics.extend(one.diagnostics);
-            if all.status != 0 {
-                break;
-            }
         }
         if !looked_at {
             self.spaces.insert(place.to_owned(), there.prefix.clone());
@@ -224,11 +253,7 @@ impl Watched<'_> {
                     .map_or(What::Other, |c| What::Iptables(Box::new(c)))
             }
             "nft" | "iptables-restore" | "ip6tables-restore" => {
-                let file = words.iter().rfind(|w| !w.starts_with('-')).filter(|w| *w != &words[0]);
-                let from = match file {
-                    Some(file) if program != "nft" || words.iter().any(|w| w == "-f") => file.as_str(),
-                    _ => "-",
-                };
+                let from = read_from(words);
                 // What there is to read is read by whoever carries it out; here it is looked at only.
                 let text = files.read(from).unwrap_or_default();
                 // A file that nobody has given: what is in it is unknown, and the words are right.
@@ -275,8 +300,12 @@ impl Watched<'_> {
         {
             (output, what) = (done, instead);
         }
-        let unsimulated = self.unsimulated(words, &mut output);
-        if unsimulated.is_some() {
+        let mut unsimulated = self.unsimulated(words, &mut output);
+        if output.status != 0
+            && let Some((done, instead, left)) = self.not_followed(carried, &what, files)
+        {
+            (output, what, unsimulated) = (done, instead, Some(left));
+        } else if unsimulated.is_some() {
             output = Output { stdout: self.unknown.clone().unwrap_or_default() + "\n", ..Output::default() };
             // A device of a kind that is not simulated is there all the same.
             if let Some(name) = added(words) {
@@ -416,6 +445,35 @@ impl Watched<'_> {
             return Some((Output::default(), What::Other));
         }
         None
+    }
+
+    /// What becomes of rules with matches and targets that are not here ([`crate::unfollowed`]): what was done, as what, and what of it is not followed.
+    fn not_followed(
+        &mut self,
+        words: &[String],
+        what: &What,
+        files: &mut dyn Files,
+    ) -> Option<(Output, What, String)> {
+        let program = words.first()?.rsplit('/').next()?;
+        let kernel = self.host.kernel();
+        match (program, what) {
+            ("iptables" | "ip6tables", _) => {
+                let (soft, left) = unfollowed::without(words, kernel)?;
+                let done = self.on(|host| host.command(&soft, files, Time::ZERO))?;
+                let parsed = iptables::parse(&Line::of_words(&soft).words, kernel);
+                let what = parsed.map_or(What::Other, |c| What::Iptables(Box::new(c)));
+                Some((done, what, format!("{program} {left}")))
+            }
+            ("iptables-restore" | "ip6tables-restore", What::Rules(text)) => {
+                let (head, text) = text.split_once('\n')?;
+                let (text, left) =
+                    unfollowed::without_in(text, program.trim_end_matches("-restore"), kernel)?;
+                let mut files = unfollowed::Instead { files, name: read_from(words), text: &text };
+                let done = self.on(|host| host.command(words, &mut files, Time::ZERO))?;
+                Some((done, What::Rules(format!("{head}\n{text}")), format!("{program} {left}")))
+            }
+            _ => None,
+        }
     }
 
     /// `tc -batch`: each line a command of its own.
@@ -598,6 +656,9 @@ impl Watched<'_> {
             self.filters.remove(&name);
             self.gone.insert(name);
         }
+        if let Some(name) = moved(words) {
+            self.gone.insert(name);
+        }
         if let Some(name) = added(words) {
             self.gone.remove(&name);
         }
@@ -680,61 +741,4 @@ fn takes_space(words: &[String]) -> bool {
     plain.next() == Some("ip")
         && plain.next() == Some("netns")
         && plain.next().is_some_and(|verb| verb.starts_with('d'))
-}
-
-/// The words with what stands for the unknown where a device's name is empty or missing behind `dev`; `None` where none is.
-fn with_device(words: &[String], symbol: &str) -> Option<Vec<String>> {
-    let at = words.iter().position(|w| w == "dev")? + 1;
-    let mut out = words.to_vec();
-    match words.get(at).map(String::as_str) {
-        Some("") => symbol.clone_into(&mut out[at]),
-        Some(
-            "root" | "parent" | "handle" | "ingress" | "egress" | "clsact" | "classid" | "protocol" | "prio"
-            | "pref",
-        ) if words[0].ends_with("tc") => {
-            out.insert(at, symbol.to_owned());
-        }
-        _ => return None,
-    }
-    Some(out)
-}
-
-/// Makes the devices a command names where they are not there.
-fn lend_to(host: &mut Host, words: &[String]) {
-    for name in named(words) {
-        lend_one(host, &name);
-    }
-}
-
-/// The words with a number for each user and group that `-m owner` asks for by name: the script's own machine has them. `None` where it asks for none.
-fn owners(words: &[String]) -> Option<Vec<String>> {
-    let named = |at: &usize| {
-        let option = matches!(words[at - 1].as_str(), "--uid-owner" | "--gid-owner");
-        option && words[*at].starts_with(|c: char| c.is_alphabetic() || c == '_')
-    };
-    let places: Vec<usize> = (1..words.len()).filter(named).collect();
-    let mut words = words.to_vec();
-    for at in &places {
-        // A number for each name.
-        let sum = words[*at].bytes().fold(0u32, |n, b| n.wrapping_mul(31).wrapping_add(u32::from(b)));
-        words[*at] = (1000 + sum % 50_000).to_string();
-    }
-    (!places.is_empty()).then_some(words)
-}
-
-/// Makes a device where there is none of this name; whether it did.
-fn lend_one(host: &mut Host, name: &str) -> bool {
-    if host.ifindex(name).is_some() || !is_name(name) {
-        return false;
-    }
-    match ["bridge", "bond", "ifb"].into_iter().find(|kind| name.starts_with(&kind[..2])) {
-        Some(kind) if name.starts_with("br") || name.starts_with(kind) => {
-            host.exec(&format!("ip link add {name} type {kind}"), Time::ZERO);
-            host.exec(&format!("ip link set {name} up"), Time::ZERO);
-        }
-        _ => {
-            host.add_device(name);
-        }
-    }
-    true
 }

@@ -50,6 +50,8 @@ pub struct Netfilter {
     pub any_version: bool,
     /// Whether marks are set that are no plain number.
     pub unknown: bool,
+    /// Whether some of those are more than what `nft` puts back from connections as it is.
+    pub odd: bool,
     /// Classes that `nft` puts packets into by `meta priority set`, with their commands and the lines of their texts.
     pub priorities: Vec<(Handle, usize, usize)>,
 }
@@ -161,7 +163,7 @@ impl Netfilter {
                     continue;
                 }
                 "--restore-mark" => {
-                    self.unknown = true;
+                    (self.unknown, self.odd) = (true, true);
                     None
                 }
                 _ => continue,
@@ -183,12 +185,16 @@ impl Netfilter {
                         _ => self.any_version = true,
                     }
                 }
-                None => self.unknown = true,
+                None => {
+                    self.unknown = true;
+                    self.odd |= *value != "ct" || words.get(at + 2) != Some(&"mark");
+                }
             }
         }
         // A file that cannot be read may set any mark.
         let from_file = text.lines().next().is_some_and(|l| l.contains(" -f") || l.contains("restore"));
-        self.unknown |= from_file && text.lines().nth(1).is_none();
+        let absent = from_file && text.lines().nth(1).is_none();
+        (self.unknown, self.odd) = (self.unknown || absent, self.odd || absent);
         self.texts = true;
     }
 

@@ -5,7 +5,7 @@ pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() < 16
         && !name.starts_with('-')
-        && !name.contains(['/', ' ', '$', '*', '?'])
+        && !name.contains(['/', ' ', '$', '*', '?', ':'])
         && name != "lo"
 }
 
@@ -39,7 +39,10 @@ pub(crate) fn named(words: &[String]) -> Vec<String> {
             }
             ("ethtool", t) if at > 0 && t.starts_with('-') => names.push(next()),
             ("brctl", "addif") => names.extend([next(), word(at + 2).to_owned()]),
-            ("ifconfig" | "ethtool", t) if at == 1 && !t.starts_with('-') => names.push(t.to_owned()),
+            // `eth0:1` is a name for an address of eth0 to ifconfig alone.
+            ("ifconfig" | "ethtool", t) if at == 1 && !t.starts_with('-') => {
+                names.push(t.split(':').next().unwrap_or(t).to_owned());
+            }
             ("cat" | "ls" | "tee", t) => {
                 if let Some(rest) =
                     t.strip_prefix("/sys/class/net/").or(t.strip_prefix("/proc/sys/net/ipv4/conf/"))
@@ -97,6 +100,15 @@ pub(crate) fn added(words: &[String]) -> Option<String> {
 pub(crate) fn made_ifb(words: &[String]) -> Option<String> {
     let is = words.windows(2).any(|w| w[0] == "type" && w[1] == "ifb");
     added(words).filter(|_| is)
+}
+
+/// The device a command moves to another network namespace.
+pub(crate) fn moved(words: &[String]) -> Option<String> {
+    let word = |at: usize| words.get(at).map_or("", String::as_str);
+    let sets =
+        words[0].ends_with("ip") && matches!(word(1), "link" | "l" | "li") && matches!(word(2), "set" | "s");
+    let name = if word(3) == "dev" { word(4) } else { word(3) };
+    (sets && words.iter().skip(4).any(|w| w == "netns")).then(|| name.to_owned())
 }
 
 /// The device a command takes away.

@@ -205,6 +205,7 @@ impl Source {
             return true;
         }
         match text.split_once("||") {
+            Some((_, then)) if passes_on(then) => false,
             Some((_, then)) => {
                 let word = then.trim_start().trim_start_matches('{').split_whitespace().next().unwrap_or("");
                 !matches!(
@@ -229,7 +230,9 @@ impl Source {
     pub fn is_tested(&self, number: u32) -> bool {
         let text = self.logical(number);
         let first = text.split_whitespace().next().unwrap_or("");
-        matches!(first, "if" | "while" | "until" | "elif" | "!") || text.contains("||") || text.contains("&&")
+        let chained = text.contains("||") || text.contains("&&");
+        let last = text.rsplit("||").next().and_then(|t| t.rsplit("&&").next()).unwrap_or("");
+        matches!(first, "if" | "while" | "until" | "elif" | "!") || chained && !passes_on(last)
     }
 
     /// Whether the command's standard error goes to `/dev/null`.
@@ -239,18 +242,20 @@ impl Source {
         if !(number..=self.end_of(number)).any(redirects) {
             return false;
         }
-        let text: String = self.logical(number).split_whitespace().collect();
-        [
-            "2>/dev/null",
-            "&>/dev/null",
-            ">/dev/null2>&1",
-            "2>&-",
-            "2>>/dev/null",
-            "stderr=subprocess.DEVNULL",
-            "stderr=DEVNULL",
-        ]
-        .iter()
-        .any(|h| text.contains(h))
+        hushed(&self.logical(number))
+    }
+
+    /// Whether the standard error of the command with these words goes to `/dev/null`: of several on a line each has its own, unless they stand in braces.
+    pub fn hushes(&self, number: u32, words: &[String]) -> bool {
+        if !self.is_hushed(number) {
+            return false;
+        }
+        let text = self.logical(number);
+        let begins = words.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(" ");
+        let mut pieces = text.split(';').skip_while(|p| !p.contains(&begins));
+        let Some(own) = pieces.next() else { return true };
+        let closes = |p: &str| p.trim_start().starts_with(['}', ')']) || p.trim_start().starts_with("done");
+        hushed(own) || pieces.any(|p| p.contains(&begins) && hushed(p) || closes(p) && hushed(p))
     }
 
     /// Codes that are allowed at a line: `# penstock: allow PS123` on it, on the lines that continue it, or on those of nothing
@@ -402,17 +407,44 @@ impl Source {
 /// The line with blanks in place of `sudo` before a command.
 pub fn without_sudo(line: &str) -> String {
     let mut out = line.to_owned();
-    for (at, _) in line.match_indices("sudo ") {
-        let before = line[..at].trim_end();
+    for (at, _) in line.match_indices("sudo") {
+        let from =
+            ["/usr/bin/", "/bin/"].iter().find(|f| line[..at].ends_with(**f)).map_or(at, |f| at - f.len());
+        let before = line[..from].trim_end();
         let begins = before.is_empty()
             || before.ends_with([';', '&', '|', '(', '{'])
             || before.ends_with("then")
             || before.ends_with("do");
-        if begins && !line[at + 5..].starts_with('-') {
-            out.replace_range(at..at + 5, "     ");
+        // A variable that holds the program: `TC="sudo tc"`, `SUDO=sudo`, `${SUDO:-sudo}`.
+        let bare = before.trim_end_matches(['"', '\'']);
+        let valued = before.len() == from && (is_set(bare) || bare.ends_with(":-") || bare.ends_with(":="));
+        let mut end = at + 4;
+        while let Some(flag) = line[end..].strip_prefix(" -") {
+            let letters = flag.chars().take_while(char::is_ascii_alphabetic).count();
+            let plain = letters > 0 && flag[..letters].chars().all(|c| "nEHSk".contains(c));
+            let ended = flag[letters..].chars().next().is_none_or(|c| matches!(c, ' ' | '"' | '\''));
+            if !(plain && ended) {
+                break;
+            }
+            end += 2 + letters;
+        }
+        let rest = &line[end..];
+        let ends = rest.is_empty() || rest.starts_with(['"', '\'', '}', ';', ' ']);
+        let goes_on = rest.starts_with(' ') && !rest[1..].starts_with('-');
+        if begins && goes_on || valued && ends && !rest.starts_with(" -") {
+            let end = end + usize::from(goes_on && (begins || bare != before));
+            out.replace_range(from..end, &" ".repeat(end - from));
         }
     }
     out
+}
+
+/// Whether what ends here is a variable's name and its `=`.
+fn is_set(text: &str) -> bool {
+    let name = text.strip_suffix('=').unwrap_or("");
+    let begins = name.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(0, |n| n + 1);
+    let name = &name[begins..];
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }
 
 /// The codes behind `# penstock: WORD`.
@@ -431,6 +463,28 @@ fn bounded(text: &str, from: usize, to: usize) -> bool {
     let after = text[to..].chars().next();
     // A flag's word may follow a `/`, and a name in braces ends itself.
     !before.is_some_and(|c| inside(c) && c != '/') && !after.is_some_and(inside)
+}
+
+/// Whether what stands last in a chain is what a wrapper was given: nothing asks how that ends (`((DRY)) || "$@"`).
+fn passes_on(last: &str) -> bool {
+    let last = last.trim().trim_end_matches(['}', ';', ' ']);
+    matches!(last, "\"$@\"" | "$@" | "$*" | "\"${@}\"")
+}
+
+/// Whether standard error goes to `/dev/null` somewhere in a command.
+fn hushed(text: &str) -> bool {
+    let text: String = text.split_whitespace().collect();
+    [
+        "2>/dev/null",
+        "&>/dev/null",
+        ">/dev/null2>&1",
+        "2>&-",
+        "2>>/dev/null",
+        "stderr=subprocess.DEVNULL",
+        "stderr=DEVNULL",
+    ]
+    .iter()
+    .any(|h| text.contains(h))
 }
 
 fn form(lines: &[String]) -> Form {
@@ -481,7 +535,14 @@ mod tests {
         assert_eq!(source.find(2, "10mbit", 0), Some((3, 18, 6)));
         assert_eq!(source.find(2, "0mbit", 0), None);
         assert_eq!(source.end_of(2), 3);
-        assert_eq!(without_sudo("sudo tc; sudo ip # sudo x"), "     tc;      ip # sudo x");
+        let is = |line: &str, plain: &str| assert_eq!(without_sudo(line), plain, "{line}");
+        is("sudo tc; sudo ip # sudo x", "     tc;      ip # sudo x");
+        is("/usr/bin/sudo -nE tc -s", "                  tc -s");
+        is("TC=\"sudo tc\" SUDO=sudo", "TC=\"     tc\" SUDO=    ");
+        is("S='sudo -n'; T=${SUDO:-sudo}", "S='       '; T=${SUDO:-    }");
+        is("sudo -u root tc", "sudo -u root tc");
+        is("SUDO=sudo tc", "SUDO=     tc");
+        is("PSEUDO=sudoku", "PSEUDO=sudoku");
     }
 
     #[test]
@@ -489,8 +550,18 @@ mod tests {
         let source = Source::new(
             "tc a 2>/dev/null\ntc b || true\ntc c || exit 1\nif tc d; then\ntc e >/dev/null 2>&1\nset -eu",
         );
+        let wrapper = Source::new("run() { ((DRY)) || \"$@\"; }\ntry() { \"$@\" || :; }");
+        assert_eq!(
+            [1, 2].map(|n| (wrapper.expects_failure(n), wrapper.is_tested(n))),
+            [(false, false), (true, true)]
+        );
         assert!(source.is_hushed(1) && source.is_hushed(5) && !source.is_hushed(2));
         assert_eq!([1, 2, 3, 4].map(|n| source.expects_failure(n)), [false, true, false, true]);
+        let source = Source::new(
+            "tc a del 2>/dev/null; tc a add x\n{ tc a add x; tc b; } 2>/dev/null\ntc a add x 2>/dev/null",
+        );
+        let words = ["tc", "a", "add", "x"].map(str::to_owned);
+        assert_eq!([1, 2, 3].map(|n| source.hushes(n, &words)), [false, true, true]);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub struct Guessed {
     pub deep: bool,
     /// Whether what the command does at all is unknown: its kind, its verb.
     pub whole: bool,
+    /// Whether all that is unknown beside devices and addresses is how much: rates, sizes, times, and options that were left out.
+    pub measures: bool,
     /// The places of words that may be options or nothing: `cake $OPTIONS`.
     pub options: BTreeSet<usize>,
 }
@@ -48,6 +50,26 @@ fn second_name(words: &[String], symbol: &str) -> Option<usize> {
     (word.starts_with(|c: char| c.is_ascii_alphabetic()) && word.contains(symbol)).then_some(at)
 }
 
+/// Words in front of what says how much.
+const MEASURES: [&str; 16] = [
+    "rate",
+    "ceil",
+    "bandwidth",
+    "maxrate",
+    "peakrate",
+    "burst",
+    "cburst",
+    "latency",
+    "delay",
+    "quantum",
+    "mtu",
+    "overhead",
+    "m1",
+    "m2",
+    "target",
+    "interval",
+];
+
 /// The command with something at each unknown place; `None` where everything is known.
 pub(crate) fn settled(words: &[String], symbol: &str, dev: &str) -> Option<(Vec<String>, Guessed)> {
     let second = second_name(words, symbol).filter(|_| words[0].rsplit('/').next() == Some("tc"));
@@ -59,6 +81,7 @@ pub(crate) fn settled(words: &[String], symbol: &str, dev: &str) -> Option<(Vec<
         words: second.into_iter().collect(),
         deep: second.is_some(),
         whole: second.is_some(),
+        measures: second.is_none(),
         options: BTreeSet::new(),
     };
     let six = words[0].contains("ip6") || words.iter().any(|w| w == "ip6" || w == "-6" || w == "ipv6");
@@ -93,6 +116,7 @@ pub(crate) fn settled(words: &[String], symbol: &str, dev: &str) -> Option<(Vec<
         }
         guessed.deep = true;
         let whole = words[at] == symbol;
+        let optional = guessed.options.len();
         let new = match before {
             _ if !whole => None,
             "rate" | "ceil" | "bandwidth" | "maxrate" | "peakrate" => Some("10mbit"),
@@ -119,6 +143,7 @@ pub(crate) fn settled(words: &[String], symbol: &str, dev: &str) -> Option<(Vec<
                 if at == 2 && tc { Some("add") } else { None }
             }
         };
+        guessed.measures &= MEASURES.contains(&before) || guessed.options.len() > optional;
         if let Some(new) = new {
             out[at] = new.to_owned();
         }

@@ -59,7 +59,7 @@ impl Console for Keep<'_> {
         }
         if own
             && let Some(syntax) = self.syntax
-            && self.source.line(given.line).contains('|')
+            && self.source.line(given.line).replace("||", "").contains('|')
             && let Some(line) = syntax.in_pipeline(given.line, &given.words)
         {
             given.line = line;

@@ -19,6 +19,7 @@ mod clock;
 mod dice;
 #[cfg(not(target_family = "wasm"))]
 mod engine;
+mod expr;
 mod files;
 mod getopt;
 mod given;

@@ -18,6 +18,7 @@ pub(crate) fn of_files() -> Vec<(String, Box<dyn Builtin>)> {
         ("stat".to_owned(), Box::new(crate::stat::Stat)),
         ("getopt".to_owned(), Box::new(crate::getopt::Getopt)),
         ("install".to_owned(), Box::new(crate::install::Install)),
+        ("expr".to_owned(), Box::new(crate::expr::Expr)),
     ]
 }
 

@@ -167,6 +167,31 @@ fn unjumped(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// A class of a qdisc that nobody makes, where the device's own has one of that minor number: HTB and its like take the priority for one of theirs by the major
+/// number (`htb_classify`).
+fn another_major(
+    facts: &Facts,
+    found: &mut Found,
+    (id, at, text): (Handle, usize, usize),
+    out: Option<&str>,
+) {
+    let step = &facts.steps[at];
+    let word = step.value(&["--set-class"]).map_or_else(|| id.to_string(), str::to_owned);
+    let roots = facts
+        .devices
+        .iter()
+        .filter_map(|d| Some((d, d.root().filter(|q| q.traits().sorting.is_followed())?)));
+    let named: Vec<_> = roots.filter(|(d, _)| out.is_none_or(|o| o == d.name)).collect();
+    let [(device, root)] = named.as_slice() else { return };
+    let own = Handle::new(root.handle.major(), id.minor());
+    if id.major() == 0 || facts.partial || device.class(own).is_none() || root.handle.major() == id.major() {
+        return;
+    }
+    let reason = format!("{} has the qdisc {} and the class {own}.", device.name, root.handle);
+    let fix = if step.has(&word) { step.with_word(&word, &own.to_string()) } else { String::new() };
+    found.at_text(at, text, &word, Say::new(format!("there is no qdisc {}", id.qdisc()), reason, fix));
+}
+
 fn classify(facts: &Facts, found: &mut Found) {
     let by_rule = |r: &Ruled| match r.rule.target {
         Target::Edit(Edit::Classify(id)) => Some((id, r.step, 0)),
@@ -206,6 +231,9 @@ fn classify(facts: &Facts, found: &mut Found) {
             );
             found.at(at, &out.name, say);
             continue;
+        }
+        if !there && owners.is_empty() {
+            another_major(facts, found, (id, at, text), out.map(|o| o.name.as_str()));
         }
         if !there && let Some(device) = owners.first() {
             let step = &facts.steps[at];
@@ -254,6 +282,22 @@ fn unsaved(facts: &Facts, found: &mut Found) {
             ),
         );
     }
+    // tc's own actions read the connection's mark too; whose rules are not the script's may save it elsewhere.
+    let own = n.rules.iter().any(|r| matches!(r.rule.target, Target::Edit(_)));
+    let program = facts.source.holds(&["ct mark", "conntrack -", "so_mark"]);
+    if kept || !own || program || n.unknown || facts.partial {
+        return;
+    }
+    let reads = |s: &Step| {
+        let acts =
+            s.words.windows(2).find(|w| w[0] == "action" && matches!(w[1].as_str(), "connmark" | "ctinfo"));
+        acts.filter(|_| s.ok() && s.program() == "tc").map(|w| w[1].clone())
+    };
+    let first = facts.steps.iter().enumerate().find_map(|(at, s)| Some((at, reads(s)?)));
+    if let Some((at, action)) = first {
+        let reason = format!("The connection's mark stays 0, and that is what `{action}` reads.");
+        found.at(at, &action, Say::new("no rule ever saves a mark to the connection", reason, ""));
+    }
 }
 
 fn masked(facts: &Facts, found: &mut Found) {
@@ -300,7 +344,20 @@ pub(super) fn restore_refuses(facts: &Facts, found: &mut Found) {
         if let Some(target) = target {
             let mut declared = text.lines().filter_map(|l| l.strip_prefix(':')?.split_whitespace().next());
             let near = declared.find(|c| *c != target && strsim::damerau_levenshtein(c, target) <= 2);
-            let Some(meant) = near else { continue };
+            let Some(meant) = near else {
+                // What is kept beside the text may hold the chain; targets of Linux's have no dash in their names.
+                let own = target.contains('-') || target.chars().any(char::is_lowercase);
+                if own && !step.has("-n") && !step.has("--noflush") {
+                    let line = stderr.split_once("at line:").map_or(0, |s| number(s.1));
+                    let say = Say::new(
+                        format!("the text declares no chain {target}"),
+                        why,
+                        format!(":{target} - [0:0]"),
+                    );
+                    found.at_text(at, line, target, say);
+                }
+                continue;
+            };
             let line = stderr.split_once("at line:").map_or(0, |s| number(s.1));
             let fix = text.lines().nth(line).map_or(String::new(), |l| l.replace(target, meant));
             found.at_text(
@@ -312,6 +369,10 @@ pub(super) fn restore_refuses(facts: &Facts, found: &mut Found) {
         } else if let Some((_, line)) = stderr.split_once("COMMIT expected at line") {
             let said = stderr.lines().find(|l| l.contains("COMMIT expected")).unwrap_or("COMMIT expected");
             found.at_text(at, number(line), "", Say::new(said, why, "COMMIT"));
+        } else if !stderr.contains("doesn't exist") || facts.steps.iter().any(|s| s.program() == "ipset") {
+            let said = stderr.lines().next().unwrap_or("refused");
+            let behind = ["at line:", "line "].iter().find_map(|w| stderr.split_once(w));
+            found.at_text(at, behind.map_or(0, |s| number(s.1)), "", Say::new(said, why, ""));
         }
     }
 }

@@ -75,6 +75,19 @@ fn unsummed(facts: &Facts, found: &mut Found) {
             .windows(3)
             .find(|w| w[0] == "munge" && w[1] == "ip" && FIELDS.contains(&w[2].as_str()));
         let Some(field) = changes.map(|w| w[2].as_str()) else { continue };
+        if let Some(lacks) = matches!(field, "src" | "dst").then(|| transport_left_out(&step.words)).flatten()
+        {
+            let reason = format!(
+                "The pseudo-header of {lacks}'s checksum has the addresses in it (RFC 9293, RFC 768): the receiver drops such packets."
+            );
+            let fix = step.text().replace("csum ip4h", &format!("csum ip4h and {lacks}"));
+            found.at(
+                filter.step,
+                "csum",
+                Say::new(format!("the checksum of {lacks} is not made anew"), reason, fix),
+            );
+            continue;
+        }
         // What comes behind in another filter, or in a program, nobody sees here; hardware makes them anew by itself.
         let elsewhere = kinds[at..].iter().any(|k| matches!(*k, "csum" | "bpf" | "nat"))
             || step.has("skip_sw")
@@ -98,6 +111,22 @@ fn unsummed(facts: &Facts, found: &mut Found) {
             format!("The header's checksum is that of the old {field}; the next host drops such packets.");
         found.at(filter.step, "munge", Say::new("the checksum is not made anew", reason, fix));
     }
+}
+
+/// Of TCP and UDP the one that a filter is for and whose sum its `csum` leaves out.
+fn transport_left_out(words: &[String]) -> Option<&'static str> {
+    let at = words.iter().rposition(|w| w == "csum")?;
+    let summed: Vec<&str> =
+        words[at + 1..].iter().map(String::as_str).take_while(|w| *w != "action").collect();
+    let asks = |name: &str, number: &str| {
+        words[..at]
+            .windows(2)
+            .any(|w| w[0] == "ip_proto" && w[1] == name || w[0] == "protocol" && w[1] == number)
+    };
+    [("tcp", "6"), ("udp", "17")]
+        .into_iter()
+        .find(|(name, number)| asks(name, number) && !summed.contains(name))
+        .map(|(name, _)| name)
 }
 
 fn reversed(facts: &Facts, found: &mut Found) {

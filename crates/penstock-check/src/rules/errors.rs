@@ -2,6 +2,7 @@
 
 use crate::facts::{Facts, Step, What};
 use crate::finding::{Found, Level, Rule, Say};
+use crate::unfollowed::{self, TARGETS};
 use crate::written::Written;
 use penstock_lang::tc::Command;
 use penstock_lang::token::Line;
@@ -104,6 +105,12 @@ fn failing(facts: &Facts) -> impl Iterator<Item = (usize, &Step)> {
     facts.steps.iter().enumerate().filter(bad)
 }
 
+/// Whether a class cannot be deleted for what leads to it or stands below (`htb_delete`).
+fn in_use(step: &Step) -> bool {
+    let said = &step.output.stderr;
+    step.has("class") && (said.contains("in use") || said.contains("resource busy"))
+}
+
 /// Whether the command takes something away.
 fn deletes(step: &Step) -> bool {
     match step.tc() {
@@ -141,6 +148,7 @@ fn tc_refuses(facts: &Facts, found: &mut Found) {
         }
     }
     for (at, step) in facts.steps.iter().enumerate().filter(|s| s.1.program() == "tc") {
+        unknown_set(facts, found, at);
         let Some(last) = step.words.last().filter(|w| w.len() > 1 && "-batch".starts_with(w.as_str())) else {
             continue;
         };
@@ -150,6 +158,24 @@ fn tc_refuses(facts: &Facts, found: &mut Found) {
             last,
             Say::new(format!("{last} is given no file"), reason, format!("{} -", step.text())),
         );
+    }
+}
+
+/// A set that an ematch asks for and that nobody makes, where the script makes its sets itself (`ipset_parse_eopt`: tc looks it up).
+fn unknown_set(facts: &Facts, found: &mut Found, at: usize) {
+    let step = &facts.steps[at];
+    let asked =
+        step.words.iter().find_map(|w| w.split_once("ipset(")?.1.split([' ', ')']).find(|n| !n.is_empty()));
+    let Some(name) = asked.filter(|_| step.ok() && makes_sets(facts) && step.guessed.is_none()) else {
+        return;
+    };
+    let makes = |s: &Step| {
+        s.program() == "ipset"
+            && (s.has(name) || s.words.iter().any(|w| matches!(w.as_str(), "restore" | "-R")))
+    };
+    if !facts.partial && !facts.steps.iter().any(makes) {
+        let reason = "tc looks for the set when it reads the filter; the script makes others.";
+        found.at(at, name, Say::new(format!("Set {name} doesn't exist."), reason, ""));
     }
 }
 
@@ -197,8 +223,8 @@ fn kernel_refuses(facts: &Facts, found: &mut Found) {
             found.at(at, dev, Say::new(said, reason, format!("tc qdisc del dev {dev} root")));
         }
     }
-    for (at, step) in
-        failing(facts).filter(|s| s.1.program() == "tc" && !by_tc(s.1) && !deletes(s.1) && !shows(s.1))
+    for (at, step) in failing(facts)
+        .filter(|s| s.1.program() == "tc" && !by_tc(s.1) && (!deletes(s.1) || in_use(s.1)) && !shows(s.1))
     {
         let gone = super::removed::replacement(facts, step).is_some();
         let hushed = facts.source.is_hushed(step.line) && step.output.stderr.contains("xclusivity flag on");
@@ -233,27 +259,6 @@ fn kernel_refuses(facts: &Facts, found: &mut Found) {
         }
     }
 }
-
-/// Targets of Linux's and iptables' own that the machine here does not have: their options are unknown to it.
-const TARGETS: [&str; 17] = [
-    "AUDIT",
-    "CHECKSUM",
-    "CLUSTERIP",
-    "CONNSECMARK",
-    "DNPT",
-    "HMARK",
-    "IDLETIMER",
-    "LED",
-    "NFLOG",
-    "RATEEST",
-    "SECMARK",
-    "SET",
-    "SNPT",
-    "SYNPROXY",
-    "TCPOPTSTRIP",
-    "TEE",
-    "TPROXY",
-];
 
 /// Whether a rule names a target that no kernel has and that is one or two slips away from one.
 fn misspelled_target(step: &Step) -> bool {
@@ -320,7 +325,8 @@ fn iptables_refuses(facts: &Facts, found: &mut Found) {
         let hushed = facts.source.is_hushed(step.line) && step.has("-N");
         // Another script may have made the sets, unless this one makes some itself.
         let sets = stderr.contains("Set ") && stderr.contains("doesn't exist") && !makes_sets(facts);
-        let missing = stderr.contains("Couldn't load") && !misspelled_target(step)
+        let misspelt = step.value(&["-m", "--match"]).is_some_and(|m| unfollowed::misspelt(m).is_some());
+        let missing = stderr.contains("Couldn't load") && !misspelled_target(step) && !misspelt
             || stderr.contains("not installed")
             || sets;
         // Users and groups are the machine's.
@@ -578,7 +584,10 @@ fn by_ip(step: &Step) -> bool {
 pub(crate) fn gives_up(stderr: &str) -> Option<&str> {
     const GIVES_UP: [&str; 4] =
         ["syntax error", "value too great for base", "division by 0", "(error token is "];
-    stderr.lines().find(|l| !l.contains("Error: ") && GIVES_UP.iter().any(|w| l.contains(w)))
+    // tc's own words, and those of `expr`, which end nothing.
+    let of_program =
+        |l: &str| l.contains("Error: ") || l.starts_with("Parse error") || l.starts_with("expr: ");
+    stderr.lines().find(|l| !of_program(l) && GIVES_UP.iter().any(|w| l.contains(w)))
 }
 
 fn stopped(facts: &Facts, found: &mut Found) {

@@ -103,7 +103,7 @@ fn no_del(facts: &Facts, found: &mut Found) {
     if !facts.installed() || is_of_container(&facts.name) {
         return;
     }
-    let mut seen: BTreeSet<(&str, Handle)> = BTreeSet::new();
+    let (mut seen, mut added) = (BTreeSet::new(), BTreeSet::new());
     let deletions: Vec<Vec<&str>> = facts
         .source
         .lines
@@ -115,17 +115,29 @@ fn no_del(facts: &Facts, found: &mut Found) {
                 && words.iter().any(|w| "qdisc".starts_with(w))
         })
         .collect();
-    let deletes = |parent: Handle| {
-        deletions.iter().any(|words| match parent {
-            Handle::ROOT => words.contains(&"root"),
-            _ => ["ingress", "clsact", "ffff:"].iter().any(|w| words.contains(w)),
+    // The kernel compares the kind that `ingress` and `clsact` say with that of the qdisc which is there (`__tc_get_qdisc`).
+    let deletes = |place: &str| {
+        deletions.iter().any(|words| match place {
+            "root" => words.contains(&"root"),
+            _ if words.contains(&"ingress") || words.contains(&"clsact") => words.contains(&place),
+            _ => words.contains(&"ffff:"),
         })
     };
-    let (root, ingress) = (deletes(Handle::ROOT), deletes(Handle::INGRESS));
+    let [root, ingress, clsact] = ["root", "ingress", "clsact"].map(deletes);
     // `ip link del` takes the qdiscs with the device; a device the script makes is new; a loop may have deleted by another name.
     for (at, dev, verb, parent) in tops(facts) {
-        let first = seen.insert((dev, parent));
         let step = &facts.steps[at];
+        let (place, stops) = match parent {
+            Handle::ROOT => ("root", root),
+            _ if step.has("clsact") => ("clsact", clsact),
+            _ => ("ingress", ingress),
+        };
+        // What is deleted as another kind is there still; of two that are added the second is refused.
+        let new = seen.insert((dev, place));
+        let first = new && (verb == Verb::Del || added.insert((dev, parent)));
+        if verb != Verb::Del {
+            added.insert((dev, parent));
+        }
         let made = !facts.foreign.contains(dev) && dev != "lo";
         if !first
             || verb != Verb::Add
@@ -135,11 +147,9 @@ fn no_del(facts: &Facts, found: &mut Found) {
         {
             continue;
         }
-        let stops = if parent == Handle::ROOT { root } else { ingress };
         if stops {
             continue;
         }
-        let place = if parent == Handle::ROOT { "root" } else { "ingress" };
         // As the script writes the device.
         let logical = facts.source.logical(step.line);
         let written = logical.split_whitespace().skip_while(|w| *w != "dev").nth(1).unwrap_or(dev).to_owned();
@@ -147,8 +157,13 @@ fn no_del(facts: &Facts, found: &mut Found) {
         let plain = facts.source.line(step.line).trim_start().starts_with("tc ");
         let tail = if facts.source.errexit { " || true" } else { "" };
         let edit = plain.then(|| Edit::Before(step.line, format!("{fix}{tail}")));
+        let other = match place {
+            "clsact" if ingress => " `del … ingress` takes no clsact away: Error: Invalid qdisc name.",
+            "ingress" if clsact => " `del … clsact` takes no ingress away: Error: Invalid qdisc name.",
+            _ => "",
+        };
         let reason = format!(
-            "When the script runs again {place} is taken: Error: Exclusivity flag on, cannot modify."
+            "When the script runs again {place} is taken: Error: Exclusivity flag on, cannot modify.{other}"
         );
         found.at(
             at,
@@ -274,7 +289,7 @@ fn hidden(facts: &Facts, found: &mut Found) {
             None => step.has("del") || step.has("delete"),
             _ => continue,
         };
-        if deletes || !facts.source.is_hushed(step.line) || facts.source.is_tested(step.line) {
+        if deletes || !facts.source.hushes(step.line, &step.words) || facts.source.is_tested(step.line) {
             continue;
         }
         let fix = facts

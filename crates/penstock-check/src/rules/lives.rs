@@ -202,7 +202,7 @@ fn saved_early_by_nft(facts: &Facts, found: &mut Found) {
     let n = &facts.netfilter;
     let by_rules = n.rules.iter().any(|r| matches!(r.rule.target, Target::Edit(Edit::Mark { .. })));
     let edits = facts.tc_done().any(|(_, s, _)| s.has("skbedit"));
-    if n.unknown || by_rules || edits {
+    if n.odd || by_rules || edits {
         return;
     }
     let saves_later = |m: &NftMark| n.saves.iter().any(|s| s.0 != m.chain || (s.1, s.2) >= (m.step, m.line));

@@ -144,6 +144,10 @@ fn unset(facts: &Facts, found: &mut Found) {
         }
         // The rule that sets it was refused, and that is said.
         let refused = |s: &crate::facts::Step| {
+            let text = matches!(&s.what, What::Rules(t) if t.contains("mark"));
+            if !s.ok() && text {
+                return true;
+            }
             let set = s
                 .value(&["--set-mark", "--set-xmark"])
                 .and_then(|m| number(m.split('/').next().unwrap_or("")));
@@ -440,7 +444,7 @@ fn wrong_side(facts: &Facts, found: &mut Found) {
             let reason = format!(
                 "The rule marks what comes in by {dev}; the filter for mark {value} stands on the way out of {dev}."
             );
-            let fix = match step.has("-i") {
+            let fix = match step.has("-i") && !step.has("-o") {
                 true => step.text().replace("PREROUTING", "POSTROUTING").replace(" -i ", " -o "),
                 false => String::new(),
             };

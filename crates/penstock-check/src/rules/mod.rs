@@ -1,6 +1,7 @@
 //! The rules, one file a theme; each rule is one function and one entry of its file's table.
 
 mod aqm;
+mod beyond;
 mod bursts;
 mod cake;
 mod cause;
@@ -48,7 +49,7 @@ pub(crate) use errors::gives_up;
 pub(crate) use settings::{meant as setting_meant, missed as setting_missed};
 
 /// The tables, in the order of their codes.
-const TABLES: [&[Rule]; 39] = [
+const TABLES: [&[Rule]; 40] = [
     errors::RULES,
     removed::RULES,
     cause::RULES,
@@ -88,6 +89,7 @@ const TABLES: [&[Rule]; 39] = [
     deeds::LATER,
     openwrt::RULES,
     places::RULES,
+    beyond::RULES,
 ];
 
 /// Every rule.

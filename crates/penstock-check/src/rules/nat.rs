@@ -3,6 +3,7 @@
 use crate::facts::{Device, Facts};
 use crate::filters::{Field, Filter};
 use crate::finding::{Found, Level, Rule, Say};
+use crate::marks::Ruled;
 use penstock_lang::iptables::{Family, Iface, Table, Target};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -20,10 +21,10 @@ pub const RULES: &[Rule] = &[
     Rule {
         code: "PS221",
         severity: Level::Warning,
-        about: "the destination is not translated yet where the filter looks",
+        about: "the destination is another one where the filter looks",
         why: "At ingress, and on an ifb fed from it, an answer from outside still has the router's own address: NAT puts the inside address back later, in PREROUTING. \
             Shape the download on the inside device, or restore \
-              a mark (`action connmark`).",
+              a mark (`action connmark`). On the inside device what DNAT was given has its new address already.",
         find: destination,
     },
     Rule {
@@ -113,7 +114,7 @@ fn source(facts: &Facts, found: &mut Found) {
 
 /// Addresses that DNAT puts in, each with the device that packets come in by.
 fn put_in(facts: &Facts) -> Vec<(Ipv4Addr, &Iface)> {
-    fn of<'a>(facts: &Facts, r: &'a crate::marks::Ruled) -> Option<(Ipv4Addr, &'a Iface)> {
+    fn of<'a>(facts: &Facts, r: &'a Ruled) -> Option<(Ipv4Addr, &'a Iface)> {
         let to = facts.steps.get(r.step)?.value(&["--to-destination", "--to"])?;
         let addr = to.split([':', '-']).next()?.parse().ok()?;
         let input = r.rule.input.as_ref().filter(|i| !i.invert && !i.wildcard)?;
@@ -141,8 +142,36 @@ fn forwarded(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// Filters on the way out to the inside for the outside address that DNAT has taken out before.
+fn taken_out(facts: &Facts, found: &mut Found) {
+    let outside =
+        |r: &&Ruled| r.table == Table::Nat && facts.steps[r.step].has("DNAT") && r.family == Family::Ip;
+    for (device, filter) in each(facts) {
+        let step = &facts.steps[filter.step];
+        let word = step.value(&["dst", "dst_ip"]).unwrap_or_default();
+        let plain = word.strip_suffix("/32").unwrap_or(word);
+        let Some(addr) = plain.parse::<Ipv4Addr>().ok().map(u32::from) else { continue };
+        let out = filter.parent.major() != 0xffff && feeder(facts, &device.name).is_none();
+        let rule = facts.netfilter.rules.iter().filter(outside).find(|r| {
+            let from = r.rule.input.as_ref().is_some_and(|i| !i.invert && !i.matches(&device.name));
+            from && r
+                .rule
+                .dst
+                .is_some_and(|d| !d.invert && d.addr as u32 == addr && d.mask as u32 == u32::MAX)
+        });
+        if let Some(rule) = rule.filter(|_| out) {
+            let reason = format!(
+                "DNAT (line {}) has put another address in its place before.",
+                facts.steps[rule.step].line
+            );
+            found.at(filter.step, word, Say::new("no packet has this destination any more", reason, ""));
+        }
+    }
+}
+
 fn destination(facts: &Facts, found: &mut Found) {
     forwarded(facts, found);
+    taken_out(facts, found);
     let nat = translated4(facts);
     if nat.is_empty() {
         return;

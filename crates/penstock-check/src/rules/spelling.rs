@@ -38,7 +38,7 @@ fn misspelt(facts: &Facts, found: &mut Found) {
     }
 }
 
-/// The VLAN device or the like that the script makes, where only one is, and whose name a digit more or less makes of this one: `eth0.20` for `eth0.200`.
+/// The VLAN device or the like that the script makes, where it is the only one whose name a digit more or less makes of this one: `eth0.20` for `eth0.200`.
 pub(super) fn made_alike<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
     let (base, number) = name.rsplit_once('.')?;
     let made: Vec<&str> = facts
@@ -67,8 +67,9 @@ pub(super) fn made_alike<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
         shorter || turned
     };
     let digits = number.bytes().all(|c| c.is_ascii_digit());
-    match made.as_slice() {
-        [one] if digits && *one != name && alike(one) => Some(one),
+    let near: Vec<&str> = made.iter().copied().filter(|m| *m != name && alike(m)).collect();
+    match near.as_slice() {
+        [one] if digits && !made.contains(&name) => Some(one),
         _ => None,
     }
 }

@@ -342,6 +342,12 @@ fn outside_mask(facts: &Facts, found: &mut Found) {
                     if matches!(word(m, 0), "ip" | "ip6") { word(m, 3) } else { word(m, 2) },
                 );
                 let full = format!("0x{:x}", width.max(if value > 0xff { 0xffff } else { 0xff }));
+                // The two halves of a byte (version and length of the header): the value stands in the other.
+                let swapped = word(m, 0) == "u8" && value & mask == 0 && (value >> 4) & !mask == 0;
+                let (new, full) = match swapped {
+                    true => (format!("{:#04x}", value >> 4), k.to_owned()),
+                    false => (v.to_owned(), full),
+                };
                 let reason = format!("{value:#x} & {mask:#x} is {:#x}: the filter fits that.", value & mask);
                 found.at(
                     filter.step,
@@ -349,7 +355,7 @@ fn outside_mask(facts: &Facts, found: &mut Found) {
                     Say::new(
                         "bits of the value lie outside the mask",
                         reason,
-                        step.text().replacen(&format!("{v} {k}"), &format!("{v} {full}"), 1),
+                        step.text().replacen(&format!("{v} {k}"), &format!("{new} {full}"), 1),
                     ),
                 );
             }
@@ -375,7 +381,11 @@ fn port_mask(facts: &Facts, found: &mut Found) {
                     1u32 << (!mask as u16).count_ones()
                 );
                 // The nearest range that is wider: everything below the highest open bit is open.
-                let range = !((1u64 << (64 - (!mask & 0xffff).leading_zeros())) - 1) & 0xffff;
+                // Of nothing but zeros a range ends where the mask's lowest bit is.
+                let range = match value {
+                    0 if mask > 0 => !(mask & mask.wrapping_neg()).wrapping_sub(1) & 0xffff,
+                    _ => !((1u64 << (64 - (!mask & 0xffff).leading_zeros())) - 1) & 0xffff,
+                };
                 let new = if length(m) { format!("{range:#06x}") } else { "0xffff".to_owned() };
                 let fix = step.text().replacen(
                     &format!("{} {}", word(m, v), word(m, k)),

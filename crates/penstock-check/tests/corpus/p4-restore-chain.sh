@@ -1,6 +1,6 @@
 #!/bin/sh
 # expect: PS003 8
-# expect: PS200 13
+# (what waits for its marks has its cause there)
 iptables-restore -n <<'RULES'
 *mangle
 :POSTROUTING ACCEPT [0:0]

@@ -75,6 +75,9 @@ impl Host {
         };
         device.networks.insert(&new);
         device.addresses.insert(at, new.clone());
+        if new.autojoin {
+            self.join4(ifindex, new.prefix.addr);
+        }
         self.add_address_routes(ifindex, &new);
         Ok(())
     }
@@ -105,6 +108,9 @@ impl Host {
         let gone = device.addresses.remove(at);
         device.networks.remove(&gone);
         self.netfilter.unmasquerade(ifindex, Some(gone.prefix.addr.into()));
+        if gone.autojoin {
+            self.leave4(ifindex, gone.prefix.addr);
+        }
         let device = &mut self.devices[ifindex];
         if !gone.secondary {
             device.addresses.retain(|a| {
@@ -126,6 +132,7 @@ impl Host {
         device.up = up;
         device.tree.set_up(up, &mut Cx { now, rng: &mut device.rng, drops, acts });
         self.keep_drops(ifindex);
+        self.groups_follow_link(ifindex, up);
         if up {
             let device = &self.devices[ifindex];
             if device.loopback && device.addresses.is_empty() {
@@ -158,6 +165,8 @@ impl Host {
         }
         self.six_down(ifindex);
         self.neigh_flush(ifindex);
+        //= linux v6.12 net/core/neighbour.c pneigh_ifdown_and_unlock
+        self.proxies.retain(|p| p.ifindex != ifindex);
         self.bond_follows(ifindex, now);
         self.bridge_follows(ifindex, now);
         self.veth_follows(ifindex, now);
@@ -333,6 +342,11 @@ impl Host {
             self.bond_tells_slaves(ifindex, now);
         }
         self.macvlan_mtus_follow(ifindex, now);
+        //= linux v6.12 net/8021q/vlan.c vlan_device_event: no VLAN has a larger one
+        let above: Vec<u32> = self.devices.vlans_on(ifindex).filter(|&v| self.devices[v].mtu > mtu).collect();
+        for vlan in above {
+            self.set_mtu(vlan, mtu, now)?;
+        }
         //= linux v6.12 net/ipv4/fib_semantics.c fib_nhc_update_mtu: what was the device's own limit is another's now
         self.paths.forget(|known| known == before);
         self.six_mtu_changed(ifindex, before, now);

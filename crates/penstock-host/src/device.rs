@@ -5,12 +5,13 @@
 use crate::bond::Bond;
 use crate::bridge::Bridge;
 use crate::dql::Dql;
+use crate::groups::Groups;
 use crate::gso::GsoWords;
 use crate::lifetime::Lifetime;
 use crate::link::{CLASSES, Class};
 use crate::macvlan::Macvlan;
 use crate::route::Prefix;
-use crate::six::{Address6, Device6};
+use crate::six::{Address6, Device6, Labels};
 use crate::teql::Teql;
 use crate::tunnel::vxlan::Vxlan;
 use crate::tunnel::{Errors, Tunnel};
@@ -187,6 +188,8 @@ pub struct NetDevice {
     pub addresses6: Vec<Address6>,
     /// IPv6 on it.
     pub(crate) six: Device6,
+    /// The groups it is in.
+    pub(crate) groups: Groups,
     /// What `ip link add … type` said of it.
     pub data: LinkData,
     /// The device behind it.
@@ -319,6 +322,7 @@ impl NetDevice {
             networks: Networks::default(),
             addresses6: Vec::new(),
             six: Device6::default(),
+            groups: Groups::default(),
             counters: Counters::default(),
             // That a session needs no queue (ppp_connect_channel, direct_xmit) is newer.
             tree: Tree::down(spec, class.no_queue && !(class.kind == "ppp" && kernel == Kernel::V2_6_35)),
@@ -448,6 +452,8 @@ pub struct Devices {
     macvlans: bool,
     /// VLANs by the device they are on, ethertype and identifier of their tag.
     tagged: BTreeMap<(u32, u16, u16), u32>,
+    /// Labels of addresses of IPv6.
+    pub(crate) labels: Labels,
 }
 
 /// The highest index a device may be given here.

@@ -27,6 +27,7 @@ mod either;
 mod exec;
 mod foresee;
 mod fragment;
+mod groups;
 mod gso;
 mod hooks;
 pub mod icmp;
@@ -314,7 +315,7 @@ pub struct Host {
     /// Numbers given here to other namespaces.
     pub(crate) space_numbers: Vec<(u32, i32)>,
     /// Addresses ARP is answered for (`ip neigh add proxy`): configuration alone.
-    pub(crate) proxies: Vec<(u32, Ipv4Addr)>,
+    pub(crate) proxies: Vec<neigh::Proxy>,
     /// Modules that make devices, once loaded.
     pub(crate) modules: BTreeSet<&'static str>,
     /// The first VRF has brought its rules.

@@ -335,6 +335,7 @@ impl Host {
         let Host { devices, drops, acts, .. } = self;
         devices[ifindex].refresh_tree(kernel, Time::ZERO, drops, acts);
         self.rebind_rules();
+        self.groups_begin(ifindex);
         ifindex
     }
 
@@ -419,7 +420,11 @@ impl Host {
         self.neigh.forget_parms(ifindex);
         self.unbind_tunnel(ifindex);
         self.unbind_wireguard(ifindex);
+        let below = self.devices[ifindex].vlan.as_ref().map(|vlan| vlan.lower);
         let device = self.devices.remove(ifindex);
+        if let Some(below) = below.filter(|&below| self.devices.vlans_on(below).next().is_none()) {
+            self.groups_of_vlans(below, false);
+        }
         if let Some(device) = &device {
             self.acts.device_gone(&device.name);
         }

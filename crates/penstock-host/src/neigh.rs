@@ -93,6 +93,23 @@ pub struct Neigh {
     pub(crate) extern_learn: bool,
     /// It is to stay known (`NTF_MANAGED`).
     pub(crate) managed: bool,
+    /// Who has said so (`RTPROT_*`); 0: nobody has.
+    pub(crate) protocol: u8,
+}
+
+/// An address that is answered for (`struct pneigh_entry`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Proxy {
+    /// The device; 0: any.
+    pub ifindex: u32,
+    /// Address.
+    pub addr: IpAddr,
+    /// `router`.
+    pub router: bool,
+    /// `extern_learn`.
+    pub extern_learn: bool,
+    /// `protocol`; 0: none.
+    pub protocol: u8,
 }
 
 /// The table. An entry keeps its place until it is deleted by hand.
@@ -162,6 +179,7 @@ impl NeighTable {
             router: false,
             extern_learn: false,
             managed: false,
+            protocol: 0,
         });
         self.index.insert((addr.is_ipv6(), ifindex, addr), at);
         at

@@ -208,6 +208,7 @@ impl Host {
             let Host { devices, drops, acts, kernel, .. } = &mut *there;
             devices[index].refresh_tree(*kernel, now, drops, acts);
             there.rebind_rules();
+            there.groups_begin(index);
             index
         });
         // Whoever pointed here points there now.

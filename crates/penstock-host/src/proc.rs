@@ -116,6 +116,9 @@ impl Host {
             "/proc/net/snmp" => self.proc_snmp().ok_or(NOT_FOUND),
             "/proc/net/snmp6" => self.proc_snmp6().ok_or(NOT_FOUND),
             "/proc/net/netstat" => self.proc_netstat().ok_or(NOT_FOUND),
+            "/proc/net/dev_mcast" => Ok(self.proc_dev_mcast()),
+            "/proc/net/igmp" => Ok(self.proc_igmp()),
+            "/proc/net/igmp6" => Ok(self.proc_igmp6()),
             "/proc/net/penstock_cwnd" => self.cwnd_table.clone().ok_or(NOT_FOUND),
             "/proc/modules" => Ok(self.proc_modules()),
             "/proc/sys/kernel/hostname" => Ok(format!("{}\n", self.name)),
@@ -141,7 +144,7 @@ impl Host {
             return self.read_bridge_file(device, file, now).map(|text| text + "\n").ok_or(NOT_FOUND);
         }
         match path {
-            "/proc/net/nf_conntrack" if self.netfilter.tracking().on() => {
+            "/proc/net/nf_conntrack" if self.netfilter.tracking().has_files() => {
                 Ok(self.netfilter.tracking().proc_text(now))
             }
             _ => {
@@ -242,10 +245,13 @@ impl Host {
         }
         match path {
             "/proc/net" => {
-                let tracks = self.netfilter.tracking().on();
+                let tracks = self.netfilter.tracking().has_files();
                 let all = [
                     ("arp", true),
                     ("dev", true),
+                    ("dev_mcast", true),
+                    ("igmp", true),
+                    ("igmp6", true),
                     ("ip6t_hashlimit", self.netfilter.limits_hashes()),
                     ("ipt_hashlimit", self.netfilter.limits_hashes()),
                     ("netstat", self.has_snmp()),
@@ -407,7 +413,8 @@ impl Host {
     fn proc_net_arp(&self) -> String {
         let mut out =
             String::from("IP address       HW type     Flags       HW address            Mask     Device\n");
-        for n in self.neigh.iter().filter(|n| n.state != Nud::None && n.state != Nud::Noarp) {
+        let shown = |n: &&crate::neigh::Neigh| n.addr.is_ipv4() && !matches!(n.state, Nud::None | Nud::Noarp);
+        for n in self.neigh.iter().filter(shown) {
             let flags = match n.state {
                 Nud::Permanent => 6,
                 state if state.is_valid() => 2,

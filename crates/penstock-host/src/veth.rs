@@ -42,6 +42,9 @@ impl Host {
             device.tree.set_up(true, &mut cx);
         }
         self.keep_drops(ifindex);
+        if on && self.devices[ifindex].up && !self.devices[ifindex].six.conf.disabled {
+            self.groups_six(ifindex, true);
+        }
         self.bridge_follows(ifindex, now);
     }
     /// A packet comes to an end of a pair whose other end is down, or to a device that no program reads from: there is no carrier, and in place of

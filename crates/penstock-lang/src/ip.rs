@@ -2,15 +2,19 @@
 //!
 //! Follows: iproute2 6.1.0 `ip/ip.c`, `ipaddress.c`, `iplink.c`, `iproute.c`, `iprule.c`, `ipneigh.c`, `ipnetns.c`, `ipnexthop.c`, `iptunnel.c`, `ipvrf.c`; 2.6.35 for the
 //! old profile's listings.
-//! Differs: the objects address, link, route, rule, neigh, netns, nexthop, tcp_metrics, tunnel, tuntap, vrf; the others are refused by name;
+//! Differs: the objects address, addrlabel, link, maddress, route, rule, neigh, netconf, netns, nexthop, ntable, tcp_metrics, token, tunnel, tuntap, vrf; the others are refused by name;
 //! no colours; the texts of usage are our own, except for their first lines.
 
 mod addr;
+mod addrlabel;
 mod bridge;
 mod iptoken;
 mod link;
+mod maddr;
 mod neigh;
+mod netconf;
 mod nexthop;
+mod ntable;
 mod route;
 mod rt_names;
 mod rule;
@@ -24,11 +28,15 @@ mod vxlan;
 pub(crate) mod words;
 
 pub use addr::{AUTOJOIN, AddrSpec, HOME, MANAGE_TEMPORARY, NODAD};
+pub use addrlabel::{AddrLabel, AddrLabelRequest, LabelView, labels};
 pub use bridge::{Bridge, FdbChange, FdbFilter, VlanChange, bridge};
 pub use iptoken::{TokenSet, tokens};
 pub use link::{LinkData, LinkRequest, LinkVerb};
+pub use maddr::{GroupView, groups};
 pub use neigh::{NeighFilter, NeighSpec, NeighVerb, NetnsCommand, STATES};
+pub use netconf::{NetconfView, netconf};
 pub use nexthop::{NexthopFilter, NexthopSpec, NexthopVerb};
+pub use ntable::{NTABLE_PARMS, NtableChange, NtableConfig, NtableFilter, NtableView, ntables};
 pub use route::{NextHopSpec, RouteFilter, RouteQuestion, RouteSpec, RouteVerb};
 pub use rt_names::{METRICS, TYPES, control_of, protocol_name, scope_name, table_name};
 pub use rule::{NAT, NOP, RuleSpec, RuleVerb};
@@ -200,7 +208,7 @@ pub enum Command {
     /// `ip neigh add|replace|change|del|get`.
     Neigh(NeighVerb, NeighSpec),
     /// `ip neigh flush`.
-    NeighFlush(NeighFilter),
+    NeighFlush(NeighFilter, Form),
     /// `ip tunnel add|change|delete`.
     Tunnel(Box<TunnelRequest>),
     /// `ip tunnel show`.
@@ -215,6 +223,25 @@ pub enum Command {
     TokenShow(Option<String>, Form),
     /// `ip tcp_metrics`.
     TcpMetrics(Box<TcpMetricsRequest>, Form),
+    /// `ip maddr show`, of one device or of all.
+    MaddrShow(Option<String>, Form),
+    /// `ip maddr add|del`.
+    Maddr {
+        /// `add`, else `del`.
+        add: bool,
+        /// Hardware address.
+        mac: [u8; 6],
+        /// `dev`.
+        dev: String,
+    },
+    /// `ip addrlabel`.
+    AddrLabel(AddrLabelRequest, Form),
+    /// `ip netconf show`, of one device or of all.
+    NetconfShow(Option<String>, Form),
+    /// `ip ntable show`.
+    NtableShow(NtableFilter, Form),
+    /// `ip ntable change`.
+    NtableChange(Box<NtableChange>),
     /// `ip vrf show [NAME]`.
     VrfShow(Option<String>, Form),
     /// `ip vrf exec NAME PROGRAM …`: the name, and which word is the program's name.
@@ -379,10 +406,18 @@ pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
         w.tunnel(form)
     } else if is("tuntap") || is("tap") {
         w.tuntap(form)
+    } else if is("addrlabel") {
+        w.addrlabel(form)
+    } else if is("maddress") {
+        w.maddr(form)
+    } else if is("ntable") || is("ntbl") {
+        w.ntable(form)
     } else if is("token") && kernel != Kernel::V2_6_35 {
         w.token(form)
     } else if is("netns") {
         w.netns(all, form)
+    } else if is("netconf") && kernel != Kernel::V2_6_35 {
+        w.netconf(form)
     } else if is("tcpmetrics") || is("tcp_metrics") {
         w.tcp_metrics(form)
     } else if is("vrf") && kernel != Kernel::V2_6_35 {
@@ -396,25 +431,20 @@ pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
         if let Some((name, instead)) = ELSEWHERE.iter().find(|e| is(e.0)) {
             return w.fail(exit, format!("ip {name}: not simulated"), instead);
         }
-        let help = "address, link, neigh, netns, nexthop, route, rule, token, tunnel, tuntap, vrf";
+        let help = "address, addrlabel, link, maddress, neigh, netconf, netns, nexthop, ntable, route, rule, tcp_metrics, token, tunnel, tuntap, vrf";
         w.fail(exit, format!("Object \"{object}\" is unknown, try \"ip help\"."), help)
     }
 }
 
 /// Objects of iproute2 that are not here, with what to do instead.
-pub const ELSEWHERE: [(&str, &str); 17] = [
-    ("addrlabel", "a source address can be said in the route: ip route add … src ADDR"),
-    ("maddress", "no host here joins groups: leave it out"),
-    ("ntable", "sysctl net.ipv4.neigh shows the tables of neighbours"),
-    ("ntbl", "sysctl net.ipv4.neigh shows the tables of neighbours"),
+pub const ELSEWHERE: [(&str, &str); 12] = [
     ("monitor", "ip addr, ip route and ip neigh show what there is"),
     ("xfrm", "IPsec is not simulated: a tunnel (ip link add … type ipip) has an overhead too"),
     ("mroute", "no packet here goes to a group: leave it out"),
     ("mrule", "no packet here goes to a group: leave it out"),
-    ("netconf", "sysctl net.ipv4.conf shows the same"),
     ("sr", "segment routing is not simulated: write routes on each router"),
     ("mptcp", "there is no MPTCP here: leave it out"),
-    ("ioam6", "no packet here has extension headers: leave it out"),
+    ("ioam", "no packet here has extension headers: leave it out"),
     ("stats", "ip -s link shows what is counted"),
     ("l2tp", "of tunnels ipip, sit, gre, gretap and vxlan carry packets"),
     ("fou", "of tunnels ipip, sit, gre, gretap and vxlan carry packets"),

@@ -4,7 +4,7 @@
 //! sets; an [`Error`] is what the kernel answers, and its words are here.
 //!
 //! Follows: ipset 7.17 `lib/ipset.c`, `parse.c`, `args.c`, `print.c`, `errcode.c`, `session.c`, `ipset_*.c`.
-//! Differs: names of hosts are not looked up; `-o xml`, `help TYPE`, the interactive `-` and `-file` with `list` and `save` are
+//! Differs: names of hosts are not looked up; `help TYPE`, the interactive `-` and `-file` with `list` and `save` are
 //! refused by name.
 
 mod element;
@@ -17,7 +17,7 @@ mod value;
 pub use error::Error;
 pub use kind::{KINDS, Kind};
 pub use parse::{parse, words};
-pub use show::{Header, element, list, member, sort};
+pub use show::{Header, element, list, member, sort, xml};
 
 use crate::iptables::Family;
 
@@ -141,6 +141,8 @@ pub enum Verb {
 pub struct Env {
     /// `-o save` or `-o plain`: whether as commands.
     pub as_commands: Option<bool>,
+    /// `-o xml`.
+    pub xml: bool,
     /// `-s`.
     pub sorted: bool,
     /// `-q`.

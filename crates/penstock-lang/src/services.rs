@@ -281,6 +281,13 @@ pub fn port(name: &str) -> Option<u16> {
     whole.or_else(|| SERVICES.iter().find(|s| s.4.contains(&name))).map(|s| s.1)
 }
 
+/// The port of a service that a protocol (6 TCP, 17 UDP) has.
+pub(crate) fn port_of(name: &str, protocol: u8) -> Option<u16> {
+    let has = |s: &&Service| if protocol == 17 { s.3 } else { s.2 };
+    let whole = SERVICES.iter().filter(has).find(|s| s.0 == name);
+    whole.or_else(|| SERVICES.iter().filter(has).find(|s| s.4.contains(&name))).map(|s| s.1)
+}
+
 /// The service a protocol (6 TCP, 17 UDP) has at a port.
 pub(crate) fn name(port: u16, protocol: u8) -> Option<&'static str> {
     let has = |s: &&Service| match protocol {

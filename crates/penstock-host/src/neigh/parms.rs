@@ -23,17 +23,42 @@ pub(crate) enum Parm {
     Retrans,
     /// `ucast_solicit`: questions to the neighbour alone.
     Ucast,
+    /// `app_solicit`: questions to a program.
+    App,
+    /// `anycast_delay`, ms.
+    Anycast,
+    /// `proxy_delay`, ms.
+    ProxyDelay,
+    /// `proxy_qlen`: questions that wait so long.
+    ProxyQueue,
+    /// `locktime`: for how long a new address does not replace one, ms.
+    Lock,
+    /// `unres_qlen_bytes`: what may wait for an address.
+    QueueBytes,
 }
 
+/// `SKB_TRUESIZE(ETH_FRAME_LEN)`: what a full frame takes of memory, bytes.
+const FRAME: i64 = 2112;
+
 impl Parm {
-    fn begins(self) -> i64 {
+    fn begins(self, six: bool) -> i64 {
         match self {
             Parm::Reachable => 30_000,
             Parm::Delay => 5_000,
             Parm::Stale => 60_000,
             Parm::Mcast | Parm::Ucast => 3,
-            Parm::McastAgain => 0,
-            Parm::Retrans => 1_000,
+            Parm::McastAgain | Parm::App => 0,
+            Parm::Retrans | Parm::Anycast => 1_000,
+            Parm::ProxyDelay => 800,
+            Parm::ProxyQueue => 64,
+            Parm::Lock => {
+                if six {
+                    0
+                } else {
+                    1_000
+                }
+            }
+            Parm::QueueBytes => 212_992,
         }
     }
     /// The setting of this name, and how many of its own units one of the name's is.
@@ -49,11 +74,27 @@ impl Parm {
             "retrans_time" => (Parm::Retrans, 10),
             "retrans_time_ms" => (Parm::Retrans, 1),
             "ucast_solicit" => (Parm::Ucast, 1),
+            "app_solicit" => (Parm::App, 1),
+            "anycast_delay" => (Parm::Anycast, 10),
+            "proxy_delay" => (Parm::ProxyDelay, 10),
+            "proxy_qlen" => (Parm::ProxyQueue, 1),
+            "locktime" => (Parm::Lock, 10),
+            "unres_qlen" => (Parm::QueueBytes, FRAME),
+            "unres_qlen_bytes" => (Parm::QueueBytes, 1),
             _ => return None,
         })
     }
     fn is_time(self) -> bool {
-        !matches!(self, Parm::Mcast | Parm::McastAgain | Parm::Ucast)
+        let times = [
+            Parm::Reachable,
+            Parm::Delay,
+            Parm::Stale,
+            Parm::Retrans,
+            Parm::Anycast,
+            Parm::ProxyDelay,
+            Parm::Lock,
+        ];
+        times.contains(&self)
     }
 }
 
@@ -71,10 +112,10 @@ impl NeighTable {
     /// A setting of a device; of 0 what others begin with.
     pub(crate) fn parm(&self, six: bool, ifindex: u32, which: Parm) -> i64 {
         if self.set.is_empty() {
-            return which.begins();
+            return which.begins(six);
         }
         let of = |ifindex| self.set.get(&(six, ifindex, which)).copied();
-        of(ifindex).or_else(|| of(0)).unwrap_or(which.begins())
+        of(ifindex).or_else(|| of(0)).unwrap_or(which.begins(six))
     }
     /// The same in ticks of these timers.
     pub(crate) fn ticks(&self, six: bool, ifindex: u32, which: Parm) -> i64 {
@@ -84,7 +125,9 @@ impl NeighTable {
     /// Of the key `NAME` below a device, as `/proc/sys` shows it.
     pub(crate) fn setting(&self, six: bool, ifindex: u32, name: &str) -> Option<i64> {
         let (which, unit) = Parm::called(name)?;
-        Some(self.parm(six, ifindex, which) / unit)
+        let value = self.parm(six, ifindex, which);
+        //= linux v6.12 net/core/neighbour.c proc_unres_qlen: rounded up
+        Some(if unit == FRAME { (value + FRAME - 1) / FRAME } else { value / unit })
     }
     /// Sets it; `None`: it is refused. Times are whole ticks of a clock with `hz`.
     pub(crate) fn set_setting(
@@ -106,6 +149,42 @@ impl NeighTable {
         }
         self.set(six, ifindex, which, value);
         Some(())
+    }
+    /// `neightbl_set`: a setting under `ip ntable`'s name, times in ms. What is said of 0 is what devices to come begin with; `there` keep what they have.
+    pub(crate) fn change(&mut self, six: bool, ifindex: u32, name: &str, value: u64, there: &[u32]) {
+        let (which, unit) = match name {
+            "base_reachable" => (Parm::Reachable, 1),
+            "retrans" => (Parm::Retrans, 1),
+            "gc_stale" => (Parm::Stale, 1),
+            "delay_probe" => (Parm::Delay, 1),
+            "queue" => (Parm::QueueBytes, FRAME),
+            "app_probes" => (Parm::App, 1),
+            "ucast_probes" => (Parm::Ucast, 1),
+            "mcast_probes" => (Parm::Mcast, 1),
+            "anycast_delay" => (Parm::Anycast, 1),
+            "proxy_delay" => (Parm::ProxyDelay, 1),
+            "proxy_queue" => (Parm::ProxyQueue, 1),
+            "locktime" => (Parm::Lock, 1),
+            _ => return,
+        };
+        if ifindex == 0 {
+            for &device in there {
+                let now = self.parm(six, device, which);
+                self.set.entry((six, device, which)).or_insert(now);
+            }
+        }
+        let mut value = i64::from(value.min(u64::from(u32::MAX)) as u32) * unit;
+        if which.is_time() {
+            let hz = i64::from(self.kernel.hz());
+            value = (value * hz + 999) / 1_000 * 1_000 / hz;
+        }
+        self.set(six, ifindex, which, value);
+    }
+    /// How often entries were made, how many of them are gone, and when times were drawn last, ticks.
+    pub(crate) fn counts(&self, six: bool) -> (u64, u64, i64) {
+        let made = self.entries.iter().filter(|n| n.addr.is_ipv6() == six).count() as u64;
+        let there = self.index.keys().filter(|k| k.0 == six).count() as u64;
+        (made, made - there, self.drawn)
     }
     fn set(&mut self, six: bool, ifindex: u32, which: Parm, value: i64) {
         self.set.insert((six, ifindex, which), value);

@@ -8,11 +8,13 @@
 //! Differs: no helpers and no expectations, so that RELATED is for ICMP errors alone; where the table is full the oldest that is not
 //! assured goes, where the kernel looks for one in eight places of its hash; what has run out is forgotten at once, not by a worker.
 
+mod made;
 pub(crate) mod settings;
 mod show;
 mod tcp;
 mod tuple;
 
+pub(crate) use made::{Change, New};
 pub use tuple::Tuple;
 pub(super) use tuple::{any, four};
 
@@ -28,6 +30,8 @@ use tcp::Said;
 
 /// Bits of [`Connection::status`], those of `enum ip_conntrack_status`.
 pub mod status {
+    /// Another has said that it would come.
+    pub const EXPECTED: u16 = 1 << 0;
     /// It was answered.
     pub const SEEN_REPLY: u16 = 1 << 1;
     /// It is kept where there are too many.
@@ -44,6 +48,8 @@ pub mod status {
     pub const DST_NAT_DONE: u16 = 1 << 8;
     /// It is out of the table, and a packet still knows it.
     pub const DYING: u16 = 1 << 9;
+    /// No packet makes its time longer.
+    pub const FIXED_TIMEOUT: u16 = 1 << 10;
 }
 
 /// A connection.
@@ -116,6 +122,8 @@ pub(super) struct Timeouts {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Tracking {
     pub(super) on: bool,
+    /// A program has asked for it: its files are there.
+    there: bool,
     /// Both directions of each that is confirmed.
     tuples: Places<Tuple, u32>,
     pub(super) connections: BTreeMap<u32, Connection>,
@@ -145,6 +153,7 @@ impl Default for Tracking {
     fn default() -> Tracking {
         let mut tracking = Tracking {
             on: false,
+            there: false,
             tuples: Places::default(),
             connections: BTreeMap::new(),
             sources: BTreeSet::new(),
@@ -192,6 +201,18 @@ impl Tracking {
     pub(super) fn seconds_left(&self, c: &Connection, now: Time) -> i64 {
         let now = if c.has(status::CONFIRMED) { self.ticks(now) } else { 0 };
         (c.expires - now).max(0) / self.hz()
+    }
+    /// The same for a program.
+    pub(crate) fn left(&self, c: &Connection, now: Time) -> i64 {
+        self.seconds_left(c, now)
+    }
+    /// A program asks for the table.
+    pub(crate) fn is_there(&mut self) {
+        self.there = true;
+    }
+    /// Whether there are files of it.
+    pub(crate) fn has_files(&self) -> bool {
+        self.on || self.there
     }
     /// Whether connections are tracked.
     pub fn on(&self) -> bool {
@@ -285,7 +306,9 @@ impl Tracking {
                 }
                 Said::Passes => {}
                 Said::Keeps(ticks, assured) => {
-                    c.expires = ticks + if c.has(status::CONFIRMED) { now } else { 0 };
+                    if !c.has(status::FIXED_TIMEOUT) {
+                        c.expires = ticks + if c.has(status::CONFIRMED) { now } else { 0 };
+                    }
                     c.count(skb, reply);
                     if assured {
                         c.status |= status::ASSURED;

@@ -27,6 +27,7 @@ mod state;
 
 use asks::hashlimit::Hashlimits;
 use asks::recent::Recents;
+pub(crate) use conntrack::{Change, New};
 pub use conntrack::{Connection, Tracking, Tuple, status};
 pub use ipchains::Ipchains;
 pub use state::TableState;
@@ -458,6 +459,35 @@ impl Netfilter {
             .forget_all(|c| c.masqueraded == ifindex && addr.is_none_or(|addr| c.tuples[1].dst == addr));
     }
     /// The connections, to be changed.
+    /// Enters a connection, with what its source and its destination are translated to: addresses and ports.
+    ///
+    /// # Errors
+    /// EEXIST, EBUSY, ENOMEM.
+    pub(crate) fn make_connection(
+        &mut self,
+        new: &New,
+        to: [Option<(u128, Option<u16>)>; 2],
+        now: Time,
+    ) -> Result<(), i32> {
+        let id = self.tracking.make(new, now)?;
+        if to.iter().any(Option::is_some) {
+            let six = new.tuples[0].src >> 32 != 0 || new.tuples[0].dst >> 32 != 0;
+            let mut table = nat::Table { tracking: &mut self.tracking, dice: &mut self.dice, now };
+            // The destination first.
+            for (source, to) in [(false, to[1]), (true, to[0])] {
+                match to {
+                    Some((addr, port)) => {
+                        let ports = port.map(|p| (p, p));
+                        let range =
+                            nat::Range { addresses: Some((addr, addr)), ports, six, ..nat::Range::default() };
+                        table.set_up(id, &range, source);
+                    }
+                    None => table.leave_as_is(id, source),
+                }
+            }
+        }
+        self.tracking.settle(id, new, now)
+    }
     pub(crate) fn tracking_mut(&mut self) -> &mut Tracking {
         &mut self.tracking
     }

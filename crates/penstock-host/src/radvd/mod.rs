@@ -94,11 +94,15 @@ impl Host {
     /// It is gone without a word (`SIGKILL`). Whether it ran.
     pub(crate) fn radvd_is_gone(&mut self) -> bool {
         self.timers.retain(|timer| timer != Timer::Radvd);
+        let mut left = Vec::new();
         for link in &self.radvd.links {
-            if let Some(device) = self.devices.get_mut(link.ifindex) {
-                device.six.hears_routers = false;
+            if let Some(device) = self.devices.get_mut(link.ifindex)
+                && std::mem::take(&mut device.six.hears_routers)
+            {
+                left.push(link.ifindex);
             }
         }
+        left.into_iter().for_each(|ifindex| self.leave6(ifindex, crate::six::router::ALL_ROUTERS));
         !std::mem::take(&mut self.radvd.links).is_empty()
     }
     /// A device came up, or its addresses are others (`touch_iface`).
@@ -150,7 +154,7 @@ impl Host {
         if !device.up || !device.addresses6.iter().any(|a| is_link_local(a.addr)) {
             return;
         }
-        device.six.hears_routers = true;
+        let joins = !std::mem::replace(&mut device.six.hears_routers, true);
         if conf.link_mtu > 0 && conf.link_mtu <= device.mtu {
             device.six.conf.mtu = conf.link_mtu;
         }
@@ -162,6 +166,9 @@ impl Host {
         self.six.fib.invalidate();
         let link = &mut self.radvd.links[n];
         (link.ifindex, link.ready) = (ifindex, true);
+        if joins {
+            self.join6(ifindex, crate::six::router::ALL_ROUTERS);
+        }
     }
     /// `rand_between`, `reschedule_iface`.
     fn radvd_later(&mut self, n: usize, now: Time) {

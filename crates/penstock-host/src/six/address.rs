@@ -131,6 +131,17 @@ impl Host {
         let device = &mut self.devices[ifindex];
         let at = device.addresses6.iter().take_while(|a| rank(a) > rank(&new)).count();
         device.addresses6.insert(at, new.clone());
+        if new.flags & AUTOJOIN != 0 {
+            self.join6(ifindex, new.addr);
+        }
+        self.join_solicited(ifindex, new.addr);
+        let device = &self.devices[ifindex];
+        if !device.up
+            && device.six.conf.forwarding
+            && let Some(anycast) = new.anycast()
+        {
+            self.join_solicited(ifindex, anycast);
+        }
         self.address6_works(ifindex, &new);
         Ok(())
     }
@@ -230,6 +241,7 @@ impl Host {
             device.six.join(addr);
             let route = Route6 { table: LOCAL, kind: 4, metric: 0, ..Route6::new(one(addr), ifindex) };
             self.six.fib.insert(route);
+            self.join_solicited(ifindex, addr);
         }
     }
     fn leave_anycast(&mut self, ifindex: u32, addr: Ipv6Addr) {
@@ -238,6 +250,7 @@ impl Host {
             device.six.leave(addr);
             let like = Route6 { table: LOCAL, kind: 4, metric: 0, ..Route6::new(one(addr), ifindex) };
             self.six.fib.remove_like(&like, |r| r.kind == 4 && r.dev == ifindex);
+            self.leave_solicited(ifindex, addr);
         }
     }
 
@@ -256,6 +269,10 @@ impl Host {
             return Err(KernelError::new(crate::link::EADDRNOTAVAIL, "ipv6: address not found"));
         };
         let gone = device.addresses6.remove(at);
+        self.leave_solicited(ifindex, addr);
+        if gone.flags & AUTOJOIN != 0 {
+            self.leave6(ifindex, addr);
+        }
         self.netfilter.unmasquerade(ifindex, Some(addr.into()));
         let device = &mut self.devices[ifindex];
         if !device.up {
@@ -289,7 +306,11 @@ impl Host {
         if device.six.conf.disabled || !device.up || device.mtu < MIN_MTU {
             return;
         }
-        for address in device.addresses6.clone() {
+        if self.carrier(&self.devices[ifindex]) {
+            self.groups_six(ifindex, true);
+        }
+        for address in self.devices[ifindex].addresses6.clone() {
+            self.join_solicited(ifindex, address.addr);
             self.address6_works(ifindex, &address);
         }
         self.six_makes_addresses(ifindex);
@@ -310,6 +331,7 @@ impl Host {
     }
     /// A device goes down, or IPv6 on it: its addresses go, unless it is to keep them, and its routes.
     pub(crate) fn six_down(&mut self, ifindex: u32) {
+        self.groups_six(ifindex, false);
         self.six.fib.remove(|r| r.dev == ifindex && r.by.is_none());
         //= linux v6.12 net/ipv6/route.c rt6_disable_ip: its neighbours go with them
         let neighbours: Vec<u32> =
@@ -343,7 +365,10 @@ impl Host {
             return;
         }
         match disabled {
-            true => self.six_down(ifindex),
+            true => {
+                self.groups_stay(ifindex);
+                self.six_down(ifindex);
+            }
             false => {
                 self.six_up(ifindex);
                 self.ask_routers(ifindex, now);
@@ -353,15 +378,20 @@ impl Host {
     /// Makes a device a router's, or a host's (`dev_forward_change`).
     pub(crate) fn set_six_router(&mut self, ifindex: u32, router: bool) {
         let Some(device) = self.devices.get_mut(ifindex) else { return };
-        if std::mem::replace(&mut device.six.conf.forwarding, router) == router
-            || !device.up
-            || device.loopback
-        {
+        if std::mem::replace(&mut device.six.conf.forwarding, router) == router {
+            return;
+        }
+        self.groups_of_routers(ifindex, router);
+        let device = &self.devices[ifindex];
+        if device.loopback {
             return;
         }
         let all: Vec<Ipv6Addr> = device.addresses6.iter().filter_map(Address6::anycast).collect();
+        let up = device.up;
         for addr in all {
             match router {
+                true if !up => self.join_solicited(ifindex, addr),
+                false if !up => self.leave_solicited(ifindex, addr),
                 true => self.join_anycast(ifindex, addr),
                 false => self.leave_anycast(ifindex, addr),
             }

@@ -10,6 +10,7 @@ pub mod fib;
 mod fragment;
 pub mod icmp;
 mod input;
+mod labels;
 mod ndisc;
 mod output;
 mod pmtu;
@@ -24,6 +25,7 @@ mod tests;
 pub use address::Address6;
 pub(crate) use fib::Learnt;
 pub use fib::{Fib6, Hop6, Key6, Kind6, Route6};
+pub(crate) use labels::{Label, Labels};
 pub(crate) use settings::Ra;
 
 use crate::icmp::Bucket;

@@ -49,7 +49,9 @@ impl Host {
             let own = format!("net.ipv6.conf.{}.", device.name);
             self.sysctl.kept.retain(|key, _| !key.starts_with(&own));
             self.neigh.forget_parms6(ifindex);
+            self.groups_end_six(ifindex);
         } else if mtu >= MIN_MTU && before < MIN_MTU {
+            self.groups_begin_six(ifindex);
             self.six_up(ifindex);
             self.ask_routers(ifindex, now);
         } else if mtu >= MIN_MTU {

@@ -1,9 +1,9 @@
 //! Which of its addresses a machine speaks with.
 //!
 //! Follows: linux v6.12 `net/ipv6/addrconf.c` `ipv6_dev_get_saddr`, `ipv6_get_saddr_eval`, `addrlabel.c`; RFC 6724 section 5.
-//! Differs: no labels by `ip addrlabel`, no temporary and no home addresses.
+//! Differs: no temporary and no home addresses.
 
-use super::{Address6, Hop6, Kind6, is_link_local, mask};
+use super::{Address6, Hop6, Kind6, Labels, is_link_local, mask};
 use crate::{Devices, Host, NetDevice};
 use std::net::Ipv6Addr;
 
@@ -19,24 +19,6 @@ fn scope(addr: Ipv6Addr) -> i32 {
     }
 }
 
-/// The label of an address in the kernel's table (`ip6addrlbl_init_table`).
-fn label(addr: Ipv6Addr) -> u8 {
-    const TABLE: &[(u128, u8, u8)] = &[
-        (1, 128, 0),
-        (0xfc00 << 112, 7, 5),
-        (0xfec0 << 112, 10, 11),
-        (0x2002 << 112, 16, 2),
-        (0x3ffe << 112, 16, 12),
-        (0x2001 << 112, 32, 6),
-        (0x2001_0010 << 96, 28, 7),
-        (0xffff << 32, 96, 4),
-        (0, 96, 3),
-    ];
-    let bits = u128::from(addr);
-    let of = TABLE.iter().filter(|&&(prefix, len, _)| bits & mask(len) == prefix).max_by_key(|row| row.1);
-    of.map_or(1, |row| row.2)
-}
-
 /// `ipv6_addr_orchid`: 2001:10::/28.
 fn orchid(addr: Ipv6Addr) -> bool {
     u128::from(addr) & mask(28) == 0x2001_0010 << 96
@@ -45,7 +27,7 @@ fn orchid(addr: Ipv6Addr) -> bool {
 /// How well an address speaks to another, by the rules in their order: the greater the better.
 type Score = (bool, i32, bool, bool, bool, bool, u32);
 
-fn score(a: &Address6, ifindex: u32, dst: Ipv6Addr, oif: u32) -> Score {
+fn score(labels: &Labels, a: &Address6, ifindex: u32, dst: Ipv6Addr, oif: u32) -> Score {
     let (own, wanted) = (scope(a.addr), scope(dst));
     let distance = if own >= wanted { -own } else { own - 128 };
     let common = (u128::from(a.addr) ^ u128::from(dst)).leading_zeros().min(a.len.into());
@@ -54,7 +36,7 @@ fn score(a: &Address6, ifindex: u32, dst: Ipv6Addr, oif: u32) -> Score {
         distance,
         is_link_local(a.addr) || !a.is_deprecated(),
         oif == 0 || oif == ifindex,
-        label(a.addr) == label(dst),
+        labels.of(a.addr, ifindex) == labels.of(dst, oif),
         orchid(a.addr) == orchid(dst),
         common,
     )
@@ -66,7 +48,7 @@ pub(crate) fn select(devices: &Devices, dst: Ipv6Addr, oif: u32) -> Option<Ipv6A
     let mut best: Option<(Score, Ipv6Addr)> = None;
     for device in devices.iter().filter(|d| d.up && (!near || d.ifindex == oif)) {
         for a in &device.addresses6 {
-            let score = score(a, device.ifindex, dst, oif);
+            let score = score(&devices.labels, a, device.ifindex, dst, oif);
             if best.is_none_or(|b| score > b.0) {
                 best = Some((score, a.addr));
             }

@@ -2,6 +2,7 @@
 //!
 //! Follows: iproute2 6.1.0 `ip/ipneigh.c` `ipneigh_modify`, `do_show_or_flush`, `ipneigh_get`; `ip/ipnetns.c` `do_netns`.
 
+use super::rt_names::protocol_of;
 use super::words::{Family, Parsed, Words, matches, number};
 use super::{Command, Form, Net};
 use std::net::IpAddr;
@@ -9,8 +10,8 @@ use std::net::IpAddr;
 /// A neighbour as a command describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NeighSpec {
-    /// Device.
-    pub dev: String,
+    /// Device; a proxy may do without.
+    pub dev: Option<String>,
     /// Address.
     pub addr: IpAddr,
     /// `lladdr`.
@@ -27,6 +28,8 @@ pub struct NeighSpec {
     pub managed: bool,
     /// `use`: it is asked for at once.
     pub used: bool,
+    /// `protocol`; 0: not said.
+    pub protocol: u8,
 }
 
 /// What `ip neigh show` and `flush` choose.
@@ -46,6 +49,12 @@ pub struct NeighFilter {
     pub states: Option<u16>,
     /// `proxy`.
     pub proxy: bool,
+    /// `protocol`; 0: any.
+    pub protocol: u8,
+    /// `nomaster`.
+    pub nomaster: bool,
+    /// `unused`: those that nothing holds.
+    pub unused: bool,
 }
 
 /// What is done with neighbours.
@@ -120,7 +129,7 @@ impl Words<'_> {
             return Ok(Command::Neigh(NeighVerb::Del, self.neigh_words(form.family)?));
         }
         if is("get") {
-            return Ok(Command::Neigh(NeighVerb::Get, self.neigh_words(form.family)?));
+            return Ok(Command::Neigh(NeighVerb::Get, self.neigh_get_words(form.family)?));
         }
         if is("show") || is("lst") || is("list") {
             return Ok(Command::NeighShow(self.neigh_filter(all)?, form));
@@ -129,7 +138,7 @@ impl Words<'_> {
             if self.peek().is_none() {
                 return self.fail(1, "Flush requires arguments.", "ip neigh flush dev eth0");
             }
-            return Ok(Command::NeighFlush(self.neigh_filter(all)?));
+            return Ok(Command::NeighFlush(self.neigh_filter(all)?, form));
         }
         if is("help") {
             return self.usage(super::usage::NEIGH);
@@ -138,18 +147,18 @@ impl Words<'_> {
     }
 
     fn neigh_words(&mut self, family: Family) -> Parsed<NeighSpec> {
-        let (mut dev, mut addr, mut mac, mut state, mut proxy) = (None, None, None, 0x80, false);
-        let (mut router, mut extern_learn, mut managed, mut used) = (false, false, false, false);
+        let (mut dev, mut addr, mut lladdr, mut state, mut proxy) = (None, None, None, 0x80, false);
+        let (mut router, mut extern_learn, mut managed, mut used, mut protocol) =
+            (false, false, false, false, 0);
         while let Some(word) = self.next() {
             let is = |full: &str| matches(&word, full);
             match word.as_str() {
                 _ if is("lladdr") => {
-                    let text = self.peek().unwrap_or_default().to_owned();
-                    if text == "null" {
-                        self.next();
-                        continue;
+                    let text = self.value()?;
+                    if lladdr.is_some() {
+                        return self.twice("lladdr", &text);
                     }
-                    mac = Some(self.lladdr()?);
+                    lladdr = Some((text, self.at - 1));
                 }
                 "nud" => {
                     let text = self.value()?;
@@ -159,25 +168,25 @@ impl Words<'_> {
                     }
                 }
                 _ if is("proxy") => {
-                    let text = self.value()?;
-                    if addr.is_some() {
-                        return self.duplicate("address", &text);
-                    }
-                    addr = Some(self.addr(&text, family)?);
+                    addr = Some(self.neigh_proxy(addr, family)?);
                     proxy = true;
                 }
                 "router" => router = true,
-                "extern_learn" => extern_learn = true,
-                "managed" => managed = true,
                 "use" => used = true,
+                "managed" => (managed, state) = (true, 0),
+                _ if is("extern_learn") => extern_learn = true,
                 "dev" => dev = Some(self.value()?),
                 _ if is("protocol") => {
-                    self.value()?;
+                    let text = self.value()?;
+                    match protocol_of(&text) {
+                        Some(number) => protocol = number,
+                        None => return self.invalid(&text, "\"protocol\" value is invalid\n"),
+                    }
                 }
                 _ => {
-                    let text = if word == "to" { self.value()? } else { word.clone() };
+                    let mut text = if word == "to" { self.value()? } else { word.clone() };
                     if matches(&text, "help") {
-                        return self.usage(super::usage::NEIGH);
+                        text = self.value()?;
                     }
                     if addr.is_some() {
                         return self.duplicate("to", &text);
@@ -186,12 +195,68 @@ impl Words<'_> {
                 }
             }
         }
-        match (dev, addr) {
-            (Some(dev), Some(addr)) => {
-                Ok(NeighSpec { dev, addr, mac, state, proxy, router, extern_learn, managed, used })
+        let Some(addr) = addr.filter(|_| dev.is_some() || proxy) else {
+            return self.fail(255, "Device and destination are required arguments.", "ADDR dev eth0");
+        };
+        let mac = match lladdr {
+            Some((text, at)) if text != "null" => {
+                let end = std::mem::replace(&mut self.at, at);
+                let mac = self.lladdr()?;
+                self.at = end;
+                Some(mac)
             }
-            _ => self.fail(255, "Device and destination are required arguments.", "ADDR dev eth0"),
+            _ => None,
+        };
+        Ok(NeighSpec { dev, addr, mac, state, proxy, router, extern_learn, managed, used, protocol })
+    }
+    /// The address behind `proxy`.
+    fn neigh_proxy(&mut self, before: Option<IpAddr>, family: Family) -> Parsed<IpAddr> {
+        let text = self.value()?;
+        if matches(&text, "help") {
+            return self.usage(super::usage::NEIGH);
         }
+        if before.is_some() {
+            return self.twice("address", &text);
+        }
+        self.addr(&text, family)
+    }
+    /// `ipneigh_get`, which knows fewer words.
+    fn neigh_get_words(&mut self, family: Family) -> Parsed<NeighSpec> {
+        let (mut dev, mut addr, mut proxy) = (None, None, false);
+        while let Some(word) = self.next() {
+            if word == "dev" {
+                dev = Some(self.value()?);
+            } else if matches(&word, "proxy") {
+                addr = Some(self.neigh_proxy(addr, family)?);
+                proxy = true;
+            } else {
+                let text = if word == "to" { self.value()? } else { word };
+                if matches(&text, "help") {
+                    return self.usage(super::usage::NEIGH);
+                }
+                if addr.is_some() {
+                    return self.duplicate("to", &text);
+                }
+                addr = Some(self.addr(&text, family)?);
+            }
+        }
+        let Some(addr) = addr.filter(|_| dev.is_some() || proxy) else {
+            return self.fail(1, "Device and address are required arguments.", "ADDR dev eth0");
+        };
+        let no = false;
+        let (router, extern_learn, managed, used) = (no, no, no, no);
+        Ok(NeighSpec {
+            dev,
+            addr,
+            mac: None,
+            state: 0,
+            proxy,
+            router,
+            extern_learn,
+            managed,
+            used,
+            protocol: 0,
+        })
     }
 
     fn neigh_filter(&mut self, mut f: NeighFilter) -> Parsed<NeighFilter> {
@@ -200,13 +265,14 @@ impl Words<'_> {
                 "dev" => {
                     let text = self.value()?;
                     if f.dev.is_some() {
-                        return self.duplicate("dev", &text);
+                        return self.twice("dev", &text);
                     }
                     f.dev = Some(text);
                 }
                 "master" => f.master = Some(self.value()?),
                 "vrf" => (f.master, f.master_is_vrf) = (Some(self.value()?), true),
-                "unused" => {}
+                "nomaster" => f.nomaster = true,
+                "unused" => f.unused = true,
                 "nud" => {
                     let text = self.value()?;
                     let state = match (state_of(&text), text.as_str()) {
@@ -218,13 +284,25 @@ impl Words<'_> {
                     f.states = Some(f.states.unwrap_or(0) | state);
                 }
                 "proxy" => f.proxy = true,
+                word if matches(word, "protocol") => {
+                    let text = self.value()?;
+                    f.protocol = match protocol_of(&text) {
+                        Some(number) => number,
+                        None if text == "all" => 0,
+                        None => return self.invalid(&text, "invalid \"protocol\"\n"),
+                    };
+                }
                 _ => {
                     let text = if word == "to" { self.value()? } else { word };
                     if matches(&text, "help") {
                         return self.usage(super::usage::NEIGH);
                     }
                     if text != "all" {
-                        f.to = Some(self.prefix(&text, f.family)?);
+                        let net = self.prefix(&text, f.family)?;
+                        if f.family == Family::Any {
+                            f.family = if net.addr.is_ipv4() { Family::Inet } else { Family::Inet6 };
+                        }
+                        f.to = Some(net);
                     }
                 }
             }

@@ -164,6 +164,16 @@ impl Words<'_> {
     /// `ll_addr_a2n`: bytes in hexadecimal.
     pub(super) fn lladdr(&mut self) -> Parsed<Vec<u8>> {
         let text = self.value()?;
+        if text.contains('.') {
+            return match address(&text, Family::Inet) {
+                Some(IpAddr::V4(addr)) => Ok(addr.octets().to_vec()),
+                _ => self.fail(
+                    1,
+                    format!("\"{text}\" is invalid lladdr."),
+                    "six bytes in hex, 02:00:00:00:00:01",
+                ),
+            };
+        }
         let mut bytes = Vec::new();
         let mut rest = Some(text.as_str());
         while let Some(part) = rest {

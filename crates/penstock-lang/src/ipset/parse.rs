@@ -96,15 +96,12 @@ fn options(words: &mut Words<'_>, line: u32) -> Result<Env, Failure> {
             };
             match *letter {
                 "-o" => match value {
-                    "plain" => env.as_commands = Some(false),
-                    "save" => env.as_commands = Some(true),
-                    "xml" => {
-                        let help = "-o xml: not simulated; -o save and -o plain are";
-                        return Err(Failure::other("-o xml: not simulated").at(place).advise(help));
-                    }
+                    "plain" => (env.as_commands, env.xml) = (Some(false), false),
+                    "save" => (env.as_commands, env.xml) = (Some(true), false),
+                    "xml" => (env.as_commands, env.xml) = (Some(false), true),
                     _ => {
                         let words = format!("Syntax error: unknown output mode '{value}'");
-                        return Err(Failure::report(line, &words).at(place).advise("plain or save"));
+                        return Err(Failure::report(line, &words).at(place).advise("plain, save or xml"));
                     }
                 },
                 "-s" => env.sorted = true,

@@ -207,6 +207,52 @@ pub fn list(h: &Header, members: &[String], as_commands: bool, terse: bool) -> S
     out
 }
 
+/// Options behind a name as elements: those of `flags` stand alone.
+fn tags(text: &str) -> String {
+    const FLAGS: [&str; 6] = ["counters", "comment", "skbinfo", "forceadd", "nomatch", "wildcard"];
+    let (mut out, mut rest) = (String::new(), text.trim_start());
+    while !rest.is_empty() {
+        let (name, behind) = rest.split_once(' ').unwrap_or((rest, ""));
+        // The comment of a member is in quotes; that a set has comments stands alone.
+        let quoted = behind.starts_with('"');
+        if FLAGS.contains(&name) && !(name == "comment" && quoted) {
+            let _ = write!(out, "<{name}/>");
+            rest = behind;
+            continue;
+        }
+        let end = match quoted {
+            true => behind[1..].find('"').map_or(behind.len(), |at| at + 2),
+            false => behind.find(' ').unwrap_or(behind.len()),
+        };
+        let _ = write!(out, "<{name}>{}</{name}>", &behind[..end]);
+        rest = behind[end..].trim_start();
+    }
+    out
+}
+
+/// A set as XML (`-o xml`), its members as [`member`] has them.
+pub fn xml(h: &Header, members: &[String], terse: bool) -> String {
+    let (name, kind, revision) = (&h.name, h.kind.name, h.kind.revision);
+    let mut out = format!("<ipset name=\"{name}\">\n<type>{kind}</type>\n<revision>{revision}</revision>\n");
+    let _ = writeln!(out, "<header>{}\n<memsize>{}</memsize>", tags(&options(h)), h.memory);
+    let _ = writeln!(
+        out,
+        "<references>{}</references>\n<numentries>{}</numentries>\n</header>",
+        h.references, h.entries
+    );
+    if !terse {
+        out.push_str("<members>\n");
+        for member in members {
+            let words = if h.kind.name == "list:set" && member.contains(" after ") { 3 } else { 1 };
+            let end = member.match_indices(' ').nth(words - 1).map_or(member.len(), |m| m.0);
+            let _ = writeln!(out, "<member><elem>{}</elem>{}</member>", &member[..end], tags(&member[end..]));
+        }
+        out.push_str("</members>\n");
+    }
+    out.push_str("</ipset>\n");
+    out
+}
+
 /// The number at a text's beginning in base 16, and what follows.
 fn hex(text: &str) -> Option<(i64, &str)> {
     let digits = text.trim_start();

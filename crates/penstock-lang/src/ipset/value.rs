@@ -189,7 +189,12 @@ impl Reader {
             Err(wrong) => wrong,
         };
         let name = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
-        match services::port(name) {
+        let known = match proto {
+            "tcp" => services::port_of(name, 6),
+            "udp" => services::port_of(name, 17),
+            _ => services::port(name),
+        };
+        match known {
             Some(port) => Ok(port),
             // The number's refusal was a warning until then: it has no line.
             None => Err(Failure::other(&format!("{wrong}\ncannot parse '{text}' as a {proto} port"))
@@ -211,15 +216,29 @@ impl Reader {
 
     /// `ipset_parse_proto_port`.
     pub(super) fn proto_port(&self, text: &str, out: &mut Attributes) -> Result<(), Failure> {
+        // That the protocol is no number was a warning too.
+        let warned = |name: &str, mut failed: Failure| {
+            if number(name, 0, 255).is_err() {
+                let line = format!("\nSyntax error: '{name}' is invalid as number\ncannot parse");
+                failed.stderr = failed.stderr.replace("\ncannot parse", &line);
+            }
+            failed
+        };
         let Some(at) = separator(text, ':') else {
             out.proto = Some(6);
-            return self.ports(text, "tcp", out);
+            let done = self.ports(text, "tcp", out);
+            return match text.strip_suffix(':') {
+                Some(name) => done.map_err(|failed| warned(name, failed)),
+                None => done,
+            };
         };
         let (name, rest) = (&text[..at], &text[at + 1..]);
         let proto = self.proto(name)?;
         out.proto = Some(proto);
         match proto {
-            6 | 17 | 132 | 136 => return self.ports(rest, name, out),
+            6 | 17 | 132 | 136 => {
+                return self.ports(rest, name, out).map_err(|failed| warned(name, failed));
+            }
             1 if self.family != Some(Family::Ip) => {
                 return Err(self.report("Syntax error: Protocol ICMP can be used with family inet only"));
             }

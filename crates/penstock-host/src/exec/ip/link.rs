@@ -242,6 +242,10 @@ impl Host {
                             device.mtu = mtu;
                         }
                     }
+                    // Too small for IPv6.
+                    if host.devices[ifindex].mtu < crate::six::MIN_MTU {
+                        host.groups_end_six(ifindex);
+                    }
                     Ok(ifindex)
                 })
                 .unwrap_or(Err(errno(KernelError::EINVAL)))?;
@@ -386,7 +390,11 @@ impl Host {
         let Host { devices, drops, acts, .. } = self;
         devices[ifindex].refresh_tree(kernel, now, drops, acts);
         if let Some(vlan) = vlan {
+            let below = vlan.lower;
             self.devices.tag(ifindex, vlan);
+            if self.devices.vlans_on(below).count() == 1 {
+                self.groups_of_vlans(below, true);
+            }
         }
         if let Some(mode) = r.addr_gen_mode.and_then(GenMode::of) {
             self.set_addr_gen_mode(ifindex, mode);

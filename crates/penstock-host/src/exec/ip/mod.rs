@@ -9,9 +9,11 @@ mod bridge;
 mod gateway;
 mod iptoken;
 mod link;
+mod maddr;
 mod neigh;
 mod netns;
 mod nexthop;
+mod ntable;
 mod route;
 mod routeget;
 mod rule;
@@ -171,7 +173,7 @@ impl Host {
             Command::Rule(verb, spec, form) => self.ip_rule(verb, *spec, form),
             Command::NeighShow(filter, form) => self.neigh_show(&filter, form, now),
             Command::Neigh(verb, spec) => self.neigh_change(verb, &spec, now),
-            Command::NeighFlush(filter) => self.neigh_flush_some(&filter),
+            Command::NeighFlush(filter, form) => self.neigh_flush_some(&filter, form),
             Command::Tunnel(request) => self.tunnel_request(&request, now),
             Command::TunnelShow(name, form) => self.tunnel_show(name.as_deref(), form),
             Command::Tun(request) => self.tun_request(&request, now),
@@ -179,6 +181,12 @@ impl Host {
             Command::TokenShow(dev, form) => self.token_show(dev.as_deref(), form),
             Command::TcpMetrics(asked, form) => self.tcp_metrics_command(&asked, form, now),
             Command::TunShow(form) => Ok(self.tun_show(form)),
+            Command::MaddrShow(dev, form) => self.maddr_show(dev.as_deref(), form),
+            Command::Maddr { add, mac, dev } => self.maddr_change(&dev, mac, add),
+            Command::AddrLabel(request, form) => self.addr_label(&request, form),
+            Command::NetconfShow(dev, form) => self.netconf_show(dev.as_deref(), form),
+            Command::NtableShow(filter, form) => self.ntable_show(&filter, form, now),
+            Command::NtableChange(change) => self.ntable_change(&change),
             Command::VrfShow(name, form) => self.vrf_show(name.as_deref(), form),
             Command::VrfPids(name) => self.table_of_vrf(&name, "Invalid VRF name").map(|_| String::new()),
             Command::VrfExec(name, _) => self.vrf_exec(&name),

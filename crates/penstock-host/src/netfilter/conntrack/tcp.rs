@@ -103,6 +103,14 @@ pub(super) struct State {
 
 impl State {
     /// TIME_WAIT or CLOSE.
+    /// A program says its state: no windows are known, and all that comes is in them.
+    //= linux v6.12 net/netfilter/nf_conntrack_proto_tcp.c nlattr_to_tcp
+    pub(super) fn say(&mut self, state: u8) {
+        self.state = state;
+        for side in &mut self.seen {
+            (side.liberal, side.sack_permitted, side.close_init) = (true, true, state >= TW);
+        }
+    }
     pub(super) fn is_closed(&self) -> bool {
         matches!(self.state, TW | CL)
     }

@@ -101,12 +101,16 @@ impl Tuple {
         }
         Some(Tuple { sport: self.dport, dport: self.sport, ..turned })
     }
+    /// The same for a program.
+    pub(crate) fn reverse(self) -> Option<Tuple> {
+        self.inverted()
+    }
     /// The same, of a tuple that a connection has.
     pub(in crate::netfilter) fn answer(self) -> Tuple {
         self.inverted().unwrap_or(self)
     }
     /// Whether it is ICMP.
-    pub(in crate::netfilter) fn is_icmp(&self) -> bool {
+    pub(crate) fn is_icmp(&self) -> bool {
         is_icmp(self.protocol)
     }
     /// Whether its first part is a message that asks for an answer.

@@ -158,6 +158,9 @@ impl Netfilter {
             }
         };
         let as_commands = env.as_commands.unwrap_or(command.verb == Verb::Save);
+        if env.xml {
+            said.stdout.push_str("<ipsets>\n");
+        }
         for (i, id) in chosen.into_iter().enumerate() {
             if let Some(set) = self.sets.get_mut(id) {
                 set.catch_up(ticks);
@@ -165,7 +168,9 @@ impl Netfilter {
             let rules = self.sets.get(id).map_or(0, |s| self.set_users(&s.name));
             let Some(header) = self.sets.header(id, rules, ticks) else { continue };
             if env.names && !as_commands {
-                said.stdout += &format!("{}\n", header.name);
+                let name = &header.name;
+                said.stdout +=
+                    &if env.xml { format!("<ipset name=\"{name}\"/>\n") } else { format!("{name}\n") };
                 continue;
             }
             let mut members: Vec<String> = match env.terse {
@@ -178,10 +183,17 @@ impl Netfilter {
             if env.sorted && header.kind.is_hash() {
                 ipset::sort(&mut members);
             }
+            if env.xml {
+                said.stdout += &ipset::xml(&header, &members, env.terse);
+                continue;
+            }
             if i > 0 && !as_commands {
                 said.stdout.push('\n');
             }
             said.stdout += &ipset::list(&header, &members, as_commands, env.terse);
+        }
+        if env.xml {
+            said.stdout.push_str("</ipsets>\n");
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Neighbours and namespaces as they are printed.
 
 use super::{NetnsRef, mac_text};
-use crate::ip::{Form, STATES};
+use crate::ip::{Form, STATES, protocol_name};
 use crate::show::Out;
 use penstock_model::Kernel;
 use std::net::IpAddr;
@@ -25,6 +25,8 @@ pub struct NeighView {
     pub extern_learn: bool,
     /// `managed`.
     pub managed: bool,
+    /// `proto`; 0: none.
+    pub protocol: u8,
     /// Seconds since it was used, confirmed and updated, and probes sent.
     pub ages: (u64, u64, u64, u32),
 }
@@ -34,6 +36,10 @@ pub fn neighbours(views: &[NeighView], form: Form, kernel: Kernel) -> String {
     let mut out = Out::new(&form.out(), kernel, true);
     for n in views {
         out.open_object(None);
+        if form.brief && !out.old() {
+            brief(n, &mut out);
+            continue;
+        }
         out.string("dst", &n.addr.to_string(), format_args!("{} ", n.addr));
         if let Some(dev) = &n.dev {
             out.string("dev", dev, format_args!("dev {dev} "));
@@ -50,11 +56,11 @@ pub fn neighbours(views: &[NeighView], form: Form, kernel: Kernel) -> String {
         if n.proxy {
             out.null("proxy", format_args!("proxy "));
         }
-        if n.extern_learn {
-            out.null("extern_learn", format_args!("extern_learn "));
-        }
         if n.managed {
             out.null("managed", format_args!("managed "));
+        }
+        if n.extern_learn {
+            out.null("extern_learn", format_args!("extern_learn "));
         }
         if form.stats > 0 && !old {
             let (used, confirmed, updated, probes) = n.ages;
@@ -76,10 +82,28 @@ pub fn neighbours(views: &[NeighView], form: Form, kernel: Kernel) -> String {
             }
             out.close_array();
         }
+        if n.protocol != 0 {
+            let name = protocol_name(n.protocol);
+            out.string("protocol", &name, format_args!("proto {name} "));
+        }
         out.text_only(format_args!("\n"));
         out.close_object();
     }
     out.finish()
+}
+
+/// `print_neigh_brief`.
+fn brief(n: &NeighView, out: &mut Out) {
+    out.string("dst", &n.addr.to_string(), format_args!("{:<39} ", n.addr.to_string()));
+    if let Some(dev) = &n.dev {
+        out.string("dev", dev, format_args!("{dev:<16} "));
+    }
+    if let Some(mac) = n.mac {
+        let mac = mac_text(&mac);
+        out.string("lladdr", &mac, format_args!("{mac}"));
+    }
+    out.text_only(format_args!("\n"));
+    out.close_object();
 }
 
 /// `ip netns list`: names with the numbers they have here, the youngest first.

@@ -44,6 +44,13 @@ struct Heard {
     passed: BTreeSet<u32>,
 }
 
+impl Groups {
+    /// Whether it is in a group of IPv4 (`ip_check_mc_rcu`).
+    pub(crate) fn is_in4(&self, addr: Ipv4Addr) -> bool {
+        self.four.iter().any(|group| group.addr == addr)
+    }
+}
+
 impl Heard {
     fn wanted(&self) -> bool {
         self.own + self.above > 0 || self.by_hand

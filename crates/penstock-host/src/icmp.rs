@@ -208,7 +208,7 @@ impl Host {
             self.deliver(packet, cx);
             return;
         }
-        let to_all = self.is_broadcast_at(packet.iif, h.dst);
+        let to_all = h.dst.is_multicast() || self.is_broadcast_at(packet.iif, h.dst);
         let ignores = "net.ipv4.icmp_echo_ignore_broadcasts";
         if to_all && !self.is_set_to(ignores, "0") {
             self.snmp.icmp.in_errors += 1;

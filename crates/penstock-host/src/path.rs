@@ -167,6 +167,9 @@ impl Host {
                 h = now;
             }
         }
+        if h.dst.is_multicast() {
+            return self.ip_mc_rcv(port, packet, h, cx);
+        }
         let mut hop = self.fib.lookup(&Key {
             dst: h.dst,
             src: h.src,
@@ -198,6 +201,28 @@ impl Host {
             Some(RouteKind::Prohibit) => self.ip_error(port, packet, 13, "prohibited", cx),
             Some(RouteKind::Throw) | None => self.ip_error(port, packet, 0, "net-unreachable", cx),
         }
+    }
+
+    /// A packet for a group is this machine's where the device is in it; it is routed nowhere.
+    //= linux v6.12 net/ipv4/route.c ip_route_input_rcu, ip_route_input_mc, ip_mc_validate_source
+    #[cold]
+    fn ip_mc_rcv(&mut self, port: u32, packet: Packet, h: Ipv4, cx: &mut HostCx<'_>) {
+        if !self.devices[port].groups.is_in4(h.dst) {
+            self.discard(packet, "ip_rcv", "no-group", cx);
+            return;
+        }
+        if h.src.is_multicast() || self.is_local_at(port, h.src) && !self.devices[port].loopback {
+            self.discard(packet, "ip_rcv", "martian-source", cx);
+            return;
+        }
+        let hop = Hop { kind: Some(RouteKind::Local), ..self.fib.search(h.dst) };
+        if self.sysctl.filters_sources && !self.comes_the_way_back(port, &packet, h, hop) {
+            self.snmp.rp_filter += 1;
+            self.discard(packet, "ip_rcv", "rp-filter", cx);
+            return;
+        }
+        snmp::count(&mut self.snmp.ip.in_groups, &packet);
+        self.ip_local_deliver(packet, h, cx);
     }
 
     /// `ip_error`: only routers tell.

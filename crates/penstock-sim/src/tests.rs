@@ -57,7 +57,8 @@ fn the_congestion_window_is_a_file() {
     let table = world.exec(a, "cat /proc/net/penstock_cwnd").stdout;
     let row: Vec<&str> = table.lines().nth(1).unwrap().split(' ').collect();
     assert!(row[0].starts_with("10.0.0.1:") && row[1].starts_with("10.0.0.2:"), "{table}");
-    assert_eq!(world.exec(a, "ls /proc/net").stdout, "arp\ndev\npenstock_cwnd\nroute\n");
+    let names = world.exec(a, "ls /proc/net").stdout;
+    assert!(names.lines().any(|name| name == "penstock_cwnd"), "{names}");
     assert!(row[2].parse::<u32>().unwrap() >= 10 && row[4].parse::<u32>().unwrap() > 10_000, "{table}");
 }
 

@@ -1,7 +1,7 @@
 //! `nstat`.
 //!
 //! Follows: iproute2 6.1.0 `misc/nstat.c`.
-//! Differs: no daemon (`-d`); what it has seen last is kept by the machine, and each of its namespaces, in place of `/tmp/.nstat.u0`.
+//! Differs: no daemon (`-d`); what it has seen last is kept by the machine, and each of its namespaces, in place of a file.
 
 use super::Ran;
 use super::programs::Call;

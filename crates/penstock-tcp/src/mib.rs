@@ -4,8 +4,6 @@
 //! Differs: what the receive queue's collapsing, joined SACKs (`TCPSackShifted`, `TCPSackMerged`, `TCPSackShiftFallback`), a socket's backlog and cookies
 //! count is not there, as these are not simulated.
 
-use std::ops::AddAssign;
-
 /// An enumeration of counters, each with its name as `nstat` prints it.
 macro_rules! counters {
     ($(#[$about:meta])* $kind:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)* }) => {
@@ -24,12 +22,13 @@ macro_rules! counters {
             /// One more.
             #[inline]
             pub fn one(&mut self, of: $kind) {
-                self.0[of as usize] += 1;
+                self.add(of, 1);
             }
             /// So many more.
             #[inline]
             pub fn add(&mut self, of: $kind, n: u32) {
-                self.0[of as usize].add_assign(n);
+                let counter = &mut self.0[of as usize];
+                *counter = counter.wrapping_add(n);
             }
             /// Tells those that are not 0.
             pub fn tell(&self, tell: &mut dyn FnMut(&'static str, u64)) {

@@ -514,7 +514,7 @@ fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
                     || facts.source.allowed(f.line).contains(f.code))
     };
     let mut all: Vec<Finding> = found.iter().filter(|f| !allowed(f)).cloned().collect();
-    // Where a unit is wrong, what does not go together with the rate is mended by that.
+    // A wrong unit makes a rate that other values do not fit: mending the unit mends these too.
     let units: BTreeSet<(String, u32)> = all
         .iter()
         .filter(|f| matches!(f.code, "PS114" | "PS115"))

@@ -70,6 +70,26 @@ struct Group<A> {
     loaded: bool,
 }
 
+/// One more is in a group; whether nobody was.
+fn join<A: PartialEq>(groups: &mut Vec<Group<A>>, addr: A) -> bool {
+    match groups.iter_mut().find(|g| g.addr == addr) {
+        Some(group) => {
+            group.users += 1;
+            false
+        }
+        None => {
+            groups.insert(0, Group { addr, users: 1, loaded: false });
+            true
+        }
+    }
+}
+/// One leaves a group; where it stands if nobody is left in it.
+fn leave<A: PartialEq>(groups: &mut [Group<A>], addr: A) -> Option<usize> {
+    let at = groups.iter().position(|g| g.addr == addr)?;
+    groups[at].users -= 1;
+    (groups[at].users == 0).then_some(at)
+}
+
 /// The groups that a device is in.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Groups {
@@ -216,21 +236,15 @@ impl Host {
     /// `ip_mc_inc_group`.
     pub(crate) fn join4(&mut self, ifindex: u32, addr: Ipv4Addr) {
         let Some(device) = self.devices.get_mut(ifindex) else { return };
-        match device.groups.four.iter_mut().find(|g| g.addr == addr) {
-            Some(group) => group.users += 1,
-            None => {
-                device.groups.four.insert(0, Group { addr, users: 1, loaded: false });
-                device.load4(0, true);
-                self.groups_settle(ifindex);
-            }
+        if join(&mut device.groups.four, addr) {
+            device.load4(0, true);
+            self.groups_settle(ifindex);
         }
     }
     /// `ip_mc_dec_group`.
     pub(crate) fn leave4(&mut self, ifindex: u32, addr: Ipv4Addr) {
         let Some(device) = self.devices.get_mut(ifindex) else { return };
-        let Some(at) = device.groups.four.iter().position(|g| g.addr == addr) else { return };
-        device.groups.four[at].users -= 1;
-        if device.groups.four[at].users == 0 {
+        if let Some(at) = leave(&mut device.groups.four, addr) {
             device.load4(at, false);
             device.groups.four.remove(at);
             self.groups_settle(ifindex);
@@ -239,21 +253,15 @@ impl Host {
     /// `ipv6_dev_mc_inc`.
     pub(crate) fn join6(&mut self, ifindex: u32, addr: Ipv6Addr) {
         let Some(device) = self.devices.get_mut(ifindex) else { return };
-        match device.groups.six.iter_mut().find(|g| g.addr == addr) {
-            Some(group) => group.users += 1,
-            None => {
-                device.groups.six.insert(0, Group { addr, users: 1, loaded: false });
-                device.load6(0, true);
-                self.groups_settle(ifindex);
-            }
+        if join(&mut device.groups.six, addr) {
+            device.load6(0, true);
+            self.groups_settle(ifindex);
         }
     }
     /// `ipv6_dev_mc_dec`.
     pub(crate) fn leave6(&mut self, ifindex: u32, addr: Ipv6Addr) {
         let Some(device) = self.devices.get_mut(ifindex) else { return };
-        let Some(at) = device.groups.six.iter().position(|g| g.addr == addr) else { return };
-        device.groups.six[at].users -= 1;
-        if device.groups.six[at].users == 0 {
+        if let Some(at) = leave(&mut device.groups.six, addr) {
             device.load6(at, false);
             device.groups.six.remove(at);
             self.groups_settle(ifindex);

@@ -363,9 +363,10 @@ impl Host {
             return;
         }
         if packet.is_noted() && packet.rare().carried.is_some() {
-            self.snmp.ip.delivers += 1;
-            let Some(others) = self.tunnel_receive(packet, cx) else { return };
-            self.snmp.ip.delivers -= 1;
+            let Some(others) = self.tunnel_receive(packet, cx) else {
+                self.snmp.ip.delivers += 1;
+                return;
+            };
             packet = others;
         }
         match packet.l4 {

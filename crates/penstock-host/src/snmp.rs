@@ -51,9 +51,14 @@ impl IpMib {
     //= linux v6.12 net/ipv4/ip_input.c ip_rcv_core; net/ipv6/ip6_input.c ip6_rcv_core
     #[inline(always)] // With each packet.
     pub(crate) fn receives(&mut self, packet: &Skb, tos: u8) {
+        self.arrives(packet);
+        self.ecn[usize::from(tos & 3)] += u64::from(packet.segments());
+    }
+    /// The same before its header is looked at.
+    #[inline(always)] // With each packet.
+    pub(crate) fn arrives(&mut self, packet: &Skb) {
         self.received += 1;
         self.received_octets += u64::from(packet.network_len());
-        self.ecn[usize::from(tos & 3)] += u64::from(packet.segments());
     }
     /// A packet goes to a device.
     //= linux v6.12 net/ipv4/ip_output.c ip_finish_output2; net/ipv6/ip6_output.c ip6_finish_output2
@@ -126,14 +131,14 @@ pub struct Snmp {
     pub(crate) rp_filter: u64,
     /// What the connections have counted, by the names of `nstat`; told when it is asked for.
     tcp: BTreeMap<&'static str, u64>,
-    /// The same of those that are no more.
+    /// The same of those that are closed and forgotten.
     gone: BTreeMap<&'static str, u64>,
     /// What `nstat` has seen last.
     pub(crate) seen: BTreeMap<String, u64>,
 }
 
 impl Snmp {
-    /// What a connection had counted that is no more.
+    /// Adds what a closed connection had counted.
     pub fn bury_tcp(&mut self, name: &'static str, n: u64) {
         *self.gone.entry(name).or_default() += n;
     }

@@ -18,15 +18,13 @@ impl Host {
     pub(crate) fn ip6_rcv(&mut self, ifindex: u32, mut packet: Packet, mut h: Ipv6, cx: &mut HostCx<'_>) {
         let device = &self.devices[ifindex];
         let (loopback, group) = (device.loopback, h.dst.is_multicast());
-        let disabled = device.six.conf.disabled || device.mtu < MIN_MTU;
-        let ip = &mut self.snmp.ip6;
-        ip.receives(&packet, h.traffic_class);
-        if disabled {
-            ip.in_discards += 1;
-            ip.ecn[usize::from(h.traffic_class & 3)] -= u64::from(packet.segments());
+        if device.six.conf.disabled || device.mtu < MIN_MTU {
+            self.snmp.ip6.arrives(&packet);
+            self.snmp.ip6.in_discards += 1;
             self.discard(packet, "ip6_rcv", "disabled", cx);
             return;
         }
+        self.snmp.ip6.receives(&packet, h.traffic_class);
         let scope = h.dst.segments()[0] & 0xf;
         let wrong = !loopback && (h.src.is_loopback() || h.dst.is_loopback())
             || group && (scope == 0 || scope == 1 && !loopback)
@@ -184,9 +182,10 @@ impl Host {
             return;
         }
         if packet.is_noted() && packet.rare().carried.is_some() {
-            self.snmp.ip6.delivers += 1;
-            let Some(others) = self.tunnel_receive(packet, cx) else { return };
-            self.snmp.ip6.delivers -= 1;
+            let Some(others) = self.tunnel_receive(packet, cx) else {
+                self.snmp.ip6.delivers += 1;
+                return;
+            };
             packet = others;
         }
         match packet.l4 {

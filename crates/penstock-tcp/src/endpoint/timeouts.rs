@@ -157,7 +157,7 @@ impl Endpoint {
             }
             self.count_timeout();
             if self.state == State::SynSent && self.tx.timers.retransmits() > 0 {
-                // The SYN that was sent again is lost again (tcp_mark_skb_lost).
+                // A repeated SYN counts as lost once more (tcp_mark_skb_lost).
                 self.tx.q.note_lost_again();
             }
             //= linux v6.12 include/net/sock.h sk_rethink_txhash

@@ -11,6 +11,7 @@ mod gso;
 pub mod headers;
 mod headers_bytes;
 pub mod pool;
+mod role;
 pub mod skb;
 mod tunnel;
 mod wrap;
@@ -19,8 +20,9 @@ pub use carried::{Carried, Shim, WireGuard};
 pub use gso::{Cutter, Gso, Segment};
 pub use headers::{AccEcn, Arp, Fragment, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
 pub use pool::{Extras, Pool};
+pub use role::Role;
 pub use skb::{
-    Bridged, Packet, Rare, Rarely, Role, Sender, Skb, Tagged, TcNote, Tracked, TxClock, TxTime, ethertype,
+    Bridged, Packet, Rare, Rarely, Sender, Skb, Tagged, TcNote, Tracked, TxClock, TxTime, ethertype,
 };
 pub use tunnel::{TunnelInfo, TunnelOptions};
 pub use wrap::{ETH_P_PPP_DISC, ETH_P_PPP_SES, Head, IFE_MAX, PPP_IP, PPP_IPV6, PPPOE_SES_HLEN, Wrapped};

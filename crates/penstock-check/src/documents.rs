@@ -1,9 +1,10 @@
 //! Scripts within other files: templates, files that stand as texts in YAML, and here-documents of a shell script for another machine (`ssh`) or for a file
 //! that is run another time.
 
-use crate::holders::{KEYS, is_command, is_script, is_text, joined, scripts, unit};
+use crate::holders::{is_command, is_script, joined, scripts, unit};
 use crate::source::{Form, Source};
 use crate::templates::{template_of, without_templates};
+use crate::yaml::{KEYS, is_text};
 use std::collections::BTreeSet;
 
 /// A here-document that is a script of its own, in the lines and columns of the file it stands in.

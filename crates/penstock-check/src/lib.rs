@@ -50,6 +50,7 @@ mod variables;
 mod waiting;
 mod watch;
 mod written;
+mod yaml;
 
 pub use baseline::Baseline;
 pub use config::{Config, Fails};

@@ -1,6 +1,7 @@
 //! Containers of compose files and of Kubernetes whose commands change the network, and that nobody gives the right to it.
 
-use crate::holders::{is_text, yaml_commands};
+use crate::holders::yaml_commands;
+use crate::yaml::is_text;
 
 /// Blanks before a line's first word.
 fn indent(line: &str) -> usize {

@@ -20,7 +20,7 @@ pub const PROPERTIES: &str = "PROPTEST_RNG_SEED";
 #[derive(clap::Args)]
 pub struct Args {
     /// Seconds each fuzz target runs; 0 skips fuzzing
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = 10)]
     fuzz_seconds: u32,
     /// Seeds of wild experiments, scripts and files, from 1 on: always the same, so that the same state gets the same verdict; 0
     /// skips them

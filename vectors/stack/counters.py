@@ -68,6 +68,8 @@ ROUTER = {
 FLOWS = {
     "flows": ([], [], []),
     "masquerade": ([], [], ["iptables -t nat -A POSTROUTING -o eth1 -j MASQUERADE"]),
+    # What the last segment of a write waits for, and the end of the connection with it.
+    "transfers": ([], [], [], [], {"arrivals": "100ms", "bytes": "12k", "shape": 1.2}),
     "narrow-flows": ([], [], ["ip link set eth1 mtu 1300"], ["ip link set eth0 mtu 1300"]),
 }
 
@@ -89,7 +91,11 @@ def line(setup_a, setup_b, others):
     return text + "".join(app(host, "8s", "nstat -as") for host in "ab"), "ab"
 
 
-def router(runs, setup_a, setup_r, setup_b=(), flows=False):
+def table(load):
+    return "{ " + ", ".join(f"{key} = {json.dumps(value)}" for key, value in load.items()) + " }"
+
+
+def router(runs, setup_a, setup_r, setup_b=(), load=None):
     text = 'duration = "6s"\n'
     text += '[host.a]\neth0 = ["10.0.1.1/24", "2001:db8:1::1/64"]\nvia = ["10.0.1.254", "2001:db8:1::fe"]\n'
     text += f"setup = {words(setup_a)}\n"
@@ -100,8 +106,10 @@ def router(runs, setup_a, setup_r, setup_b=(), flows=False):
     text += f"setup = {words(list(setup_b))}\n"
     for ends in ('"a:eth0", "r:eth0"', '"r:eth1", "b:eth0"'):
         text += f'[[link]]\nends = [{ends}]\nrate = "10mbit"\ndelay = "3ms"\n'
-    if flows:
+    if load == "greedy":
         text += '[[flow]]\nfrom = "a"\nto = "b"\ncount = 2\nload = "greedy"\nat = "1s"\nuntil = "4s"\n'
+    elif load:
+        text += f'[[flow]]\nfrom = "a"\nto = "b"\nload = {table(load)}\nat = "1s"\nuntil = "3s"\n'
     text += "".join(app("a", f"{at + 1}s", run, True) for at, run in enumerate(runs))
     return text + "".join(app(host, "5500ms", "nstat -as") for host in "arb"), "arb"
 
@@ -114,7 +122,7 @@ def counters(text):
 def main(penstock):
     experiments = {name: line(*case) for name, case in LINE.items()}
     experiments |= {name: router(*case) for name, case in ROUTER.items()}
-    experiments |= {name: router(*case, flows=True) for name, case in FLOWS.items()}
+    experiments |= {name: router(*case[:4], load=(*case, *[None] * 4)[4] or "greedy") for name, case in FLOWS.items()}
     for name, (text, hosts) in experiments.items():
         with tempfile.TemporaryDirectory() as folder:
             file, out = pathlib.Path(folder, "x.toml"), pathlib.Path(folder, "out")

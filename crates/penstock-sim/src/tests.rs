@@ -133,6 +133,28 @@ fn on_off_and_recorded_flows() {
     assert!(flows[1].completed.is_some());
 }
 
+/// A flow of pages ends with the one that is under way when its time is up, or while the last one is looked at.
+#[test]
+fn flows_of_pages_end() {
+    let think = Span::from_ms(1000);
+    let run = |until: Span| {
+        let (mut world, a, b) = pair(3, mbit(10), Span::from_ms(1));
+        let load = Load::Pages { size: Sizes::Constant(3000), think: Dist::Constant(think) };
+        world.add_flow(FlowSpec { load, stop: Some(Time::ZERO + until), ..greedy(a, b) }).unwrap();
+        let flow = world.run(secs(20)).flows.remove(0);
+        (flow.completed.expect("it has ended") - Time::ZERO, flow.goodput_bytes, flow.transfers)
+    };
+    let reads = Span::from_ms(500);
+    let (ended, bytes, transfers) = run(reads);
+    assert_eq!((ended, bytes, transfers.count()), (reads, 3000, 1));
+    let page = Span::from_ns(transfers.max().expect("there is one") as i64);
+    let second = page + think;
+    let amid = second + Span::from_ns(page.as_ns() / 2);
+    let (ended, bytes, transfers) = run(amid);
+    assert_eq!((bytes, transfers.count()), (6000, 2));
+    assert!(ended > amid && ended <= second + page + Span::from_ms(1), "{ended:?}");
+}
+
 #[test]
 fn a_round_trip_on_an_idle_link_is_exact() {
     let (mut world, a, _) = pair(1, mbit(10), Span::from_ms(5));

@@ -254,6 +254,27 @@ mod tests {
         assert!(sent.end_s.is_some());
     }
 
+    /// What a connection has taken before its end is sent behind it, and counted.
+    #[test]
+    fn a_connection_is_counted_until_all_is_there() {
+        let epoch_ns = clock();
+        let port = 40_001 + (std::process::id() + 7_000) as u16 % 20_000;
+        let ms = penstock_model::Span::from_ms;
+        let receiver = std::thread::spawn(move || {
+            recv(&RecvOptions { port, epoch_ns, until: Some(ms(3000)), once: true, ..Default::default() })
+        });
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        let goal = Goal { host: "127.0.0.1".into(), port, udp: false };
+        let load = Load::Greedy;
+        let (until, end) = (Some(ms(200)), Some(ms(3000)));
+        let options = SendOptions { epoch_ns, until, end, load, ..SendOptions::default() };
+        let sent = send(&goal, &options).unwrap();
+        let received = receiver.join().unwrap().unwrap();
+        assert!(sent.sent_bytes > 0 && sent.end_s.is_some_and(|end| end >= 0.2), "{:?}", sent.end_s);
+        assert_eq!(received.bytes, sent.sent_bytes);
+        assert_eq!(received.received_packets, sent.sent_packets);
+    }
+
     /// Of two senders each is told apart by its port, what is sent while it warms up is not counted, and answers come back over IPv6.
     #[test]
     fn probes_of_two_senders_come_back() {

@@ -172,6 +172,11 @@ pub(super) fn deadline(options: &SendOptions) -> i64 {
     options.until.map_or(i64::MAX, |until| options.epoch_ns + until.as_ns())
 }
 
+/// When it waits for nothing any more, ns of the real-time clock.
+pub(super) fn last(options: &SendOptions) -> i64 {
+    options.end.map_or_else(|| deadline(options), |end| options.epoch_ns + end.as_ns())
+}
+
 /// Since when a sender counts, ns of the real-time clock.
 pub(super) fn since(options: &SendOptions) -> i64 {
     options.epoch_ns + options.warmup.as_ns()

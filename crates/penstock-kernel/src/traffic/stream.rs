@@ -1,7 +1,7 @@
 //! A flow of TCP from a real socket: one connection, or one after another.
 
 use super::info::{Info, info};
-use super::send::{Goal, SendOptions, SendReport, SendSample, address, deadline, due, mark, seconds, since};
+use super::send::{Goal, SendOptions, SendReport, SendSample, address, deadline, due, last, mark, seconds, since};
 use super::{clock, wait_until};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{
@@ -164,15 +164,28 @@ fn opened(goal: &Goal, options: &SendOptions, report: &mut SendReport) -> Result
     }
 }
 
-/// Ends a connection; whether its peer has everything and has ended it too.
-fn closed(socket: &mut TcpStream, options: &SendOptions) -> bool {
+/// Ends a connection; whether its peer has everything and has ended it too, before the run's end or, without one, a minute.
+fn closed(socket: &mut TcpStream, options: &SendOptions, watch: &mut Watch<'_>) -> bool {
     let _ = socket.shutdown(Shutdown::Write);
-    // The peer closes when it has everything.
-    let _ = socket.set_nonblocking(false);
-    let left = deadline(options).saturating_sub(clock()).clamp(1_000_000, 60_000_000_000);
-    let _ = socket.set_read_timeout(Some(Duration::from_nanos(left as u64)));
+    let _ = socket.set_nonblocking(true);
+    // What was written before the flow's end may take its time.
+    let end = last(options).min(clock() + 60_000_000_000);
     let mut byte = [0u8; 1];
-    matches!(socket.read(&mut byte), Ok(0))
+    loop {
+        // The peer closes when it has everything.
+        match socket.read(&mut byte) {
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            read => return matches!(read, Ok(0)),
+        }
+        let now = clock();
+        if now >= end {
+            return false;
+        }
+        let wait = watch.due().min(end).saturating_sub(now).clamp(1_000, 1_000_000_000);
+        let mut polled = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
+        let _ = ppoll(&mut polled, Some(TimeSpec::nanoseconds(wait)), None);
+        watch.look(socket, false);
+    }
 }
 
 pub(super) fn stream(goal: &Goal, options: &SendOptions) -> Result<SendReport, String> {
@@ -187,37 +200,33 @@ pub(super) fn stream(goal: &Goal, options: &SendOptions) -> Result<SendReport, S
     let Some(mut socket) = opened(goal, options, &mut report)? else { return Ok(report) };
     report.port = socket.local_addr().map_or(0, |a| a.port());
     let mut late = Vec::new();
-    let done = match &options.load {
-        Load::Greedy => write(&mut socket, u64::MAX, options, &mut watch, &mut report)?,
-        Load::Bytes(n) => write(&mut socket, *n, options, &mut watch, &mut report)?,
+    match &options.load {
+        Load::Greedy => {
+            write(&mut socket, u64::MAX, deadline(options), &mut watch, &mut report)?;
+        }
+        Load::Bytes(n) => {
+            write(&mut socket, *n, deadline(options), &mut watch, &mut report)?;
+        }
         _ => {
             let end = deadline(options);
-            let mut done = true;
             for (offset, size) in due(options) {
                 let due = start + offset;
                 if due >= end {
-                    done = false;
                     break;
                 }
                 watch.look(&socket, false);
                 wait_until(due);
                 late.push((clock() - due) as f64 / 1e3);
-                if !write(&mut socket, u64::from(size), options, &mut watch, &mut report)? {
-                    done = false;
+                if !write(&mut socket, u64::from(size), end, &mut watch, &mut report)? {
                     break;
                 }
             }
-            done
         }
-    };
-    watch.look(&socket, true);
-    if done {
-        if closed(&mut socket, options) {
-            report.end_s = Some(seconds(options, clock()));
-        }
-    } else {
-        let _ = socket.shutdown(Shutdown::Write);
     }
+    if closed(&mut socket, options, &mut watch) {
+        report.end_s = Some(seconds(options, clock()));
+    }
+    watch.look(&socket, true);
     report.late_us = Distribution::of(&mut late);
     watch.count(&socket, &mut report);
     report.samples = watch.samples;
@@ -238,8 +247,10 @@ fn pages(
         let begun = clock();
         let bytes = size.draw_page(&mut rng);
         let Some(mut socket) = opened(goal, options, report)? else { break };
-        let whole =
-            write(&mut socket, u64::from(bytes), options, watch, report)? && closed(&mut socket, options);
+        // A page that is under way at the flow's end is its last.
+        let until = last(options);
+        let whole = write(&mut socket, u64::from(bytes), until, watch, report)?
+            && closed(&mut socket, options, watch);
         let ended = clock();
         watch.look(&socket, false);
         watch.count(&socket, report);
@@ -254,6 +265,8 @@ fn pages(
         if next >= since(options) {
             watch.before.get_or_insert_default();
         }
+        // Where the run goes on without it, the flow ends with its last page, or while that is looked at.
+        report.end_s = (next >= end && end < until).then(|| seconds(options, ended.max(end)));
         if next >= end {
             break;
         }
@@ -266,12 +279,11 @@ fn pages(
 fn write(
     socket: &mut TcpStream,
     bytes: u64,
-    options: &SendOptions,
+    end: i64,
     watch: &mut Watch<'_>,
     report: &mut SendReport,
 ) -> Result<bool, String> {
     let block = [0u8; 65_536];
-    let end = deadline(options);
     let mut left = bytes;
     while left > 0 {
         watch.look(socket, false);
@@ -282,7 +294,7 @@ fn write(
         match socket.write(&block[..left.min(block.len() as u64) as usize]) {
             Ok(n) => {
                 left -= n as u64;
-                report.sent_bytes += if now >= since(options) { n as u64 } else { 0 };
+                report.sent_bytes += if now >= since(watch.options) { n as u64 } else { 0 };
             }
             // Samples on the way are no reason to write: a third of the buffer is to be free first.
             Err(e) if e.kind() == ErrorKind::WouldBlock => loop {

@@ -6,6 +6,7 @@ use super::record::{EVEN, covered, has_an_end};
 use crate::experiment::Experiment;
 use penstock_measure::record::{Group, GroupAtLink, Together};
 use penstock_measure::{Distribution, Series, fairness};
+use penstock_model::traffic::Load;
 use penstock_sim::{FlowResult, Histogram, Results};
 use std::collections::BTreeMap;
 
@@ -43,9 +44,10 @@ pub(super) fn groups(
     results: &Results,
     series: &Series,
 ) -> Vec<Group> {
-    // Those that stop because their time is over complete nothing.
+    // Those that stop because their time is over complete nothing, and of those with pages each page is a transfer of its own.
     let mut ends = vec![true; results.flows.len()];
-    for (_, ids) in experiment.flows.iter().zip(&built.flows).filter(|(f, _)| !has_an_end(&f.load)) {
+    let whole = |load: &Load| has_an_end(load) && !matches!(load, Load::Pages { .. });
+    for (_, ids) in experiment.flows.iter().zip(&built.flows).filter(|(f, _)| !whole(&f.load)) {
         ids.iter().for_each(|id| ends[id.0 as usize] = false);
     }
     let mut named: BTreeMap<&str, Vec<&FlowResult>> = BTreeMap::new();

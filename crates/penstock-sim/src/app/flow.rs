@@ -51,6 +51,8 @@ pub(crate) struct Source {
     remote: Option<Addr>,
     /// When the page under way was asked for.
     page: Time,
+    /// No page is under way: the last one is looked at.
+    reads: bool,
     /// Echoes that are under way: number, when it was asked.
     asked: VecDeque<(u64, Option<Time>)>,
 }
@@ -88,6 +90,7 @@ impl Source {
             blocked: None,
             remote: None,
             page: Time::ZERO,
+            reads: false,
             asked: VecDeque::new(),
         }
     }
@@ -125,10 +128,7 @@ impl Source {
     }
     /// Opens a connection for the next page.
     fn next_page(&mut self, cx: &mut Cx<'_>) {
-        if self.stop.is_some_and(|stop| cx.now() >= stop) {
-            cx.exit(0);
-            return;
-        }
+        self.reads = false;
         if let Err(error) = self.open(cx) {
             cx.print(&format!("connect: {error}\n"));
             cx.exit(1);
@@ -150,7 +150,13 @@ impl Source {
         if self.page >= from {
             flow.transfers.record((now - self.page).as_ns() as u64);
         }
+        // A page under way at the flow's end is its last.
+        if self.stop.is_some_and(|stop| now >= stop) {
+            cx.exit(0);
+            return;
+        }
         flow.completed = None;
+        self.reads = true;
         let Load::Pages { think, .. } = &self.load else { return };
         let at = now + think.draw(&mut self.rng);
         cx.net.set_timer(self.timer, at.max(now + Span::from_ns(1)));
@@ -242,7 +248,10 @@ impl Source {
         }
     }
     fn stop(&mut self, cx: &mut Cx<'_>) {
-        if self.transport == Transport::Udp {
+        if matches!(self.load, Load::Pages { .. }) && !self.reads {
+            return;
+        }
+        if self.transport == Transport::Udp || self.reads {
             let now = cx.now();
             let flow = &mut cx.net.meter.flows[self.flow as usize];
             flow.completed = flow.completed.or(Some(now));

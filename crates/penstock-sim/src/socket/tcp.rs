@@ -249,7 +249,8 @@ impl Net {
             called = true;
         }
         let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return };
-        if t.close_after && t.pending == 0 && t.open_told {
+        let open = t.open_told || is_open(t.end.state());
+        if t.close_after && t.pending == 0 && open {
             t.close_after = false;
             // The call to close comes when that to write has sent what it may.
             self.drain(sock, now);
@@ -390,7 +391,7 @@ impl Net {
         let state = t.end.state();
         let app = s.app;
         let mut say = |wake| self.wakes.tell(app, wake);
-        if !t.open_told && !matches!(state, State::SynSent | State::SynReceived | State::Closed) {
+        if !t.open_told && is_open(state) {
             t.open_told = true;
             say(if t.listener == NONE { Wake::Connected(sock) } else { Wake::Accepted(sock) });
         }
@@ -492,4 +493,9 @@ impl Net {
         self.pump(sock);
         self.settle(host);
     }
+}
+
+/// Whether a handshake is over: a program may write and close.
+fn is_open(state: State) -> bool {
+    !matches!(state, State::SynSent | State::SynReceived | State::Closed)
 }

@@ -98,8 +98,32 @@ pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, 
             return Err(Trouble::Stopped);
         }
         setup(plan, host, &name, &mut rig.failures)?;
+        if !plan.offloads && !host.setup.is_empty() {
+            made(host, &name).map_err(|e| machine(format!("{}: {e}", host.name)))?;
+        }
     }
     Ok(rig)
+}
+
+/// The tunnels, VLANs and other devices that a setup has made carry single packets as the cards do, unless it says itself what they join.
+fn made(host: &Host, name: &str) -> Result<(), String> {
+    let says = |dev: &str| {
+        let lines = host.setup.iter().flat_map(|script| script.text.lines());
+        lines
+            .filter(|l| l.contains("ethtool") || l.contains("gso_") || l.contains("gro_"))
+            .any(|l| l.split_whitespace().any(|word| word == dev))
+    };
+    let known = |dev: &str| dev == "lo" || host.devices.iter().any(|d| d.name == dev);
+    // What modules leave in each namespace (`sit0`) is down.
+    let all = exec::run(Some(name), &["ip", "-o", "link", "show", "up"])?;
+    for line in all.lines() {
+        let dev = line.split_whitespace().nth(1).unwrap_or_default().trim_end_matches(':');
+        let dev = dev.split('@').next().unwrap_or_default();
+        if !dev.is_empty() && !known(dev) && !says(dev) {
+            links::single_packets(name, dev)?;
+        }
+    }
+    Ok(())
 }
 
 /// The files that scripts find, in the folder they run in.

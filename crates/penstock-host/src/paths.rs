@@ -34,6 +34,14 @@ impl Paths {
     fn find(&self, dst: Ipv4Addr, now: Time) -> Option<&Known> {
         self.known.get(&dst).filter(|k| now < k.2)
     }
+    /// What is known of `dst`: the largest packet, bytes; whether packets may be cut; how long that holds.
+    pub(crate) fn known_of(&self, dst: Ipv4Addr, now: Time) -> Option<(u32, bool, Span)> {
+        self.find(dst, now).map(|k| (k.0, k.1, k.2 - now))
+    }
+    /// Of whom something was told.
+    pub(crate) fn destinations(&self) -> impl Iterator<Item = Ipv4Addr> {
+        self.known.keys().copied()
+    }
     /// The largest packet to `dst`, bytes, where its route lets `mtu` through.
     #[cold]
     pub(crate) fn longest(&self, dst: Ipv4Addr, mtu: u32, now: Time) -> u32 {

@@ -4,10 +4,12 @@
 
 mod fib;
 mod l3mdev;
+mod multipath;
 mod turns;
 
 pub use fib::Fib;
 pub(crate) use l3mdev::{L3mdev, L3mdevs};
+pub(crate) use multipath::Multipath;
 
 pub use crate::nexthop::ByNexthop;
 use crate::six::Key6;
@@ -233,17 +235,18 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Those of a packet; a fragment that is not the first has no ports.
-    //= linux v6.12 include/net/ip_fib.h fib4_rules_early_flow_dissect
+    /// Those of a packet; a fragment has no ports, the first neither.
+    //= linux v6.12 include/net/ip_fib.h fib4_rules_early_flow_dissect; net/core/flow_dissector.c FLOW_DISSECTOR_F_PARSE_1ST_FRAG
     pub fn of(skb: &Skb) -> Ports {
-        let (protocol, sport, dport) = match (&skb.l3, &skb.l4) {
-            (L3::Ipv4(h), L4::Tcp(t)) => (h.protocol, t.sport, t.dport),
-            (L3::Ipv4(h), L4::Udp(u)) => (h.protocol, u.sport, u.dport),
-            (L3::Ipv4(h), _) => (h.protocol, 0, 0),
-            (L3::Ipv6(h), L4::Tcp(t)) => (h.protocol(), t.sport, t.dport),
-            (L3::Ipv6(h), L4::Udp(u)) => (h.protocol(), u.sport, u.dport),
-            (L3::Ipv6(h), _) => (h.protocol(), 0, 0),
-            _ => (0, 0, 0),
+        let (protocol, whole) = match &skb.l3 {
+            L3::Ipv4(h) => (h.protocol, h.frag_off & 0x3fff == 0),
+            L3::Ipv6(h) => (h.protocol(), h.fragment().is_none()),
+            _ => return Ports::default(),
+        };
+        let (sport, dport) = match &skb.l4 {
+            L4::Tcp(t) if whole => (t.sport, t.dport),
+            L4::Udp(u) if whole => (u.sport, u.dport),
+            _ => (0, 0),
         };
         Ports { protocol, sport, dport }
     }

@@ -252,6 +252,15 @@ impl Host {
                     return Err(INVALID);
                 }
                 self.set_setting6(key, numbers[0], now)?;
+                let multipath =
+                    [("net.ipv4.", &mut self.fib.multipath), ("net.ipv6.", &mut self.six.fib.multipath)];
+                for (folder, multipath) in multipath {
+                    if let Some(setting) =
+                        key.strip_prefix(folder).filter(|s| s.starts_with("fib_multipath_hash_"))
+                    {
+                        multipath.set(setting, numbers[0]).ok_or(INVALID)?;
+                    }
+                }
                 if let Some((six, name, of)) = neigh::split(key) {
                     let ifindex = self.ifindex(name).unwrap_or(0);
                     let hz = self.hz;

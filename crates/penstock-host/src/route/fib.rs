@@ -1,9 +1,8 @@
 //! The tables of routes, searched longest prefix first, and the cache in front of them.
 //!
 //! Follows: linux v6.12 `net/ipv4/fib_trie.c` `fib_table_lookup`, `fib_frontend.c` `fib_add_ifaddr` (the routes an address brings).
-//! Differs: of the ways of a multipath route one is chosen by a hash of both addresses that is not the kernel's.
 
-use super::{DEFAULT, Hop, Key, L3mdevs, LOCAL, MAIN, Prefix, Route, RouteKind, Rule, walk};
+use super::{DEFAULT, Hop, Key, L3mdevs, LOCAL, MAIN, Multipath, Prefix, Route, RouteKind, Rule, walk};
 use penstock_lang::ip::RuleSpec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -66,6 +65,8 @@ pub struct Fib {
     usual: bool,
     /// Routes for which more decides than the destination.
     choosy: usize,
+    /// What chooses among several ways.
+    pub(crate) multipath: Multipath,
     /// Which devices are in VRFs.
     l3mdevs: L3mdevs,
     /// Places of the cache that are taken, be it by what holds no more.
@@ -87,6 +88,7 @@ impl Default for Fib {
             plain: true,
             usual: true,
             choosy: 0,
+            multipath: Multipath::FOUR,
             l3mdevs: L3mdevs::default(),
             with_realms: 0,
             rules_have_realms: false,
@@ -455,18 +457,9 @@ impl Fib {
         let (via, dev) = match r.nexthops.as_slice() {
             [] => (r.via, r.dev),
             hops => {
-                let total: u32 = hops.iter().map(|h| h.weight).sum();
-                let flow = u64::from(u32::from(key.src)) << 32 | u64::from(u32::from(key.dst));
-                // SplitMix64's finish.
-                let mixed = (flow ^ flow >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-                let mut at = ((mixed >> 33) % u64::from(total.max(1))) as u32;
-                let chosen = hops.iter().find(|h| {
-                    let here = at < h.weight;
-                    at = at.wrapping_sub(h.weight);
-                    here
-                });
-                chosen.map_or((None, 0), |h| (h.via, h.dev))
+                let ends = (key.src.into(), key.dst.into());
+                let chosen = self.multipath.choose(ends, 0, key.ports, hops.iter().map(|h| h.weight));
+                chosen.and_then(|n| hops.get(n)).map_or((None, 0), |h| (h.via, h.dev))
             }
         };
         let mtu = r.metrics.iter().find(|m| m.0 == MTU);

@@ -39,6 +39,10 @@ impl Fib {
     pub(crate) fn turned_for(&self, hop: &Hop, dst: Ipv4Addr, now: Time) -> Option<Span> {
         Some(self.turn_of(hop, dst, now)?.until - now)
     }
+    /// To whom packets go another way.
+    pub(crate) fn turned_ones(&self) -> impl Iterator<Item = Ipv4Addr> {
+        self.turns.keys().copied()
+    }
     /// Packets to `dst` whose route names `hop` go to another gateway until then.
     pub(crate) fn turn(&mut self, dst: Ipv4Addr, hop: &Hop, to: Ipv4Addr, until: Time) {
         self.turns.insert(dst, Turn { from: hop.next, oif: hop.oif, to, until });

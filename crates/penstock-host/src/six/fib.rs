@@ -5,7 +5,7 @@
 //! Differs: of several equal ways one is chosen by a hash that is not the kernel's; a router that has no neighbour entry is not probed for its
 //! preference (RFC 4191); no routes by source (`ip -6 route add … from`).
 
-use crate::route::{ByNexthop, LOCAL, MAIN, Ports, Rule, walk};
+use crate::route::{ByNexthop, LOCAL, MAIN, Multipath, Ports, Rule, walk};
 use penstock_lang::ip::{Net, RuleSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
@@ -273,6 +273,8 @@ pub struct Fib6 {
     lengths: BTreeMap<(u32, u8), usize>,
     rules: Vec<Rule>,
     usual: bool,
+    /// What chooses among several ways.
+    pub(crate) multipath: Multipath,
     /// Places with several routes.
     shared: usize,
     /// Destinations that have driven another out of the cache since it last grew.
@@ -293,6 +295,7 @@ impl Default for Fib6 {
             lengths: BTreeMap::new(),
             rules: vec![Rule::kernel(0, LOCAL), Rule::kernel(32_766, MAIN)],
             usual: true,
+            multipath: Multipath::SIX,
             shared: 0,
             driven_out: 0,
             expiring: BTreeSet::new(),
@@ -330,7 +333,7 @@ impl Fib6 {
         self.lengths.range((table, 0)..=(table, 128)).next().is_some()
     }
     /// The routes of a table to exactly this prefix, lowest metric first.
-    pub(crate) fn to(&self, table: u32, dst: &Net) -> impl Iterator<Item = &Route6> {
+    pub(crate) fn to(&self, table: u32, dst: &Net) -> impl Iterator<Item = &Route6> + Clone {
         let between = Fib6::place(table, dst, 0)..=Fib6::place(table, dst, u32::MAX);
         self.routes.range(between).flat_map(|(_, all)| all)
     }
@@ -661,22 +664,8 @@ impl Fib6 {
         if ways().nth(1).is_none() {
             return Some(chosen);
         }
-        // SplitMix64's finish.
-        let all = [u128::from(key.src), u128::from(key.dst), u128::from(key.label)];
-        let flow = all.iter().fold(0u64, |h, a| {
-            let h = h ^ (a >> 64) as u64 ^ (*a as u64).rotate_left(29);
-            let h = (h ^ h >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            (h ^ h >> 27).wrapping_mul(0x94d0_49bb_1331_11eb)
-        });
-        let total: u64 = ways().map(|r| u64::from(r.weight)).sum();
-        let mut at = (flow >> 33) % total.max(1);
-        ways()
-            .filter(|r| score(r).is_some())
-            .find(|r| {
-                let here = at < u64::from(r.weight);
-                at = at.wrapping_sub(u64::from(r.weight));
-                here
-            })
-            .or(Some(chosen))
+        let ends = (key.src.into(), key.dst.into());
+        let way = self.multipath.choose(ends, key.label, key.ports, ways().map(|r| r.weight));
+        way.and_then(|n| ways().nth(n)).filter(|r| score(r).is_some()).or(Some(chosen))
     }
 }

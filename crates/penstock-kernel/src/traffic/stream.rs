@@ -1,7 +1,9 @@
 //! A flow of TCP from a real socket: one connection, or one after another.
 
 use super::info::{Info, info};
-use super::send::{Goal, SendOptions, SendReport, SendSample, address, deadline, due, last, mark, seconds, since};
+use super::send::{
+    Goal, SendOptions, SendReport, SendSample, address, deadline, due, last, mark, seconds, since,
+};
 use super::{clock, wait_until};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{

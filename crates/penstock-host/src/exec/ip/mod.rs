@@ -15,6 +15,7 @@ mod netns;
 mod nexthop;
 mod ntable;
 mod route;
+mod routecache;
 mod routeget;
 mod rule;
 mod tables;

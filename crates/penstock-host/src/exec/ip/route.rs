@@ -526,7 +526,7 @@ impl Host {
     }
 
     /// `filter_nlmsg`.
-    fn route_wanted(&self, r: &Route, f: &RouteFilter, dev: Option<u32>) -> bool {
+    pub(super) fn route_wanted(&self, r: &Route, f: &RouteFilter, dev: Option<u32>) -> bool {
         let dst = Net { addr: IpAddr::V4(r.dst.addr), len: r.dst.len };
         let own = matches!(r.kind, RouteKind::Local | RouteKind::Broadcast);
         (f.table == 0 || f.table == r.table)
@@ -542,7 +542,7 @@ impl Host {
             && f.root.is_none_or(|root| root.len <= dst.len && root.contains(dst.addr))
             && f.covers.is_none_or(|c| dst.len <= c.len && dst.contains(c.addr))
     }
-    fn route6_wanted(&self, r: &Route6, f: &RouteFilter, dev: Option<u32>) -> bool {
+    pub(super) fn route6_wanted(&self, r: &Route6, f: &RouteFilter, dev: Option<u32>) -> bool {
         (f.table == 0 || f.table == r.table)
             && dev.is_none_or(|d| r.dev == d)
             && f.protocol.is_none_or(|p| p == r.proto)
@@ -559,7 +559,7 @@ impl Host {
         }
         let dev = f.dev.as_deref().map(|d| self.dev(d)).transpose()?;
         if f.cache {
-            return Ok(String::new());
+            return self.cache_show(f, dev, form, now);
         }
         let (mut four, mut six) = (f.family != Family::Inet6, f.family == Family::Inet6);
         if f.family == Family::Any && f.table == 0 {
@@ -600,7 +600,7 @@ impl Host {
         }
         let dev = f.dev.as_deref().map(|d| self.dev(d)).transpose()?;
         if f.cache {
-            self.fib.invalidate();
+            self.cache_flush(f.family);
             return Ok(String::new());
         }
         let mut stays = false;

@@ -3,6 +3,7 @@
 //! Follows: linux v6.12 `net/ipv4/route.c` `inet_rtm_getroute`, `net/ipv6/route.c` `inet6_rtm_getroute`.
 
 use super::route::{EACCES, EHOSTUNREACH, ENETUNREACH, four, six};
+use super::routecache::{seconds, with_mtu};
 use super::{Done, errno, says};
 use crate::Host;
 use crate::route::{Key, LOCAL, Ports, RouteKind};
@@ -50,8 +51,12 @@ impl Host {
         let mut view = self.route6_view(&[&Route6 { by: None, ..r.clone() }], now);
         view.dst = Net { addr: q.dst, len: 128 };
         view.from = Some(IpAddr::V6(src));
-        //= linux v6.12 net/ipv6/route.c rt6_fill_node: what a lookup finds does not expire
+        //= linux v6.12 net/ipv6/route.c rt6_fill_node: what a lookup finds does not expire, but what is known of a path
         view.expires = None;
+        if let Some((mtu, left)) = self.known_of6(dst, now).filter(|_| hop.kind.is_some_and(Kind6::leads)) {
+            view.expires = Some(seconds(left));
+            with_mtu(&mut view.metrics, mtu, false);
+        }
         view.src = self.source6(&hop, dst).map(IpAddr::V6);
         if r.kind == 2 {
             view.dev = Some("lo".to_owned());
@@ -128,6 +133,12 @@ impl Host {
             Some(_) => None,
             None => Some(IpAddr::V4(self.source_for(&found, dst))),
         };
+        let mut metrics =
+            self.fib.search_route(&key).ok().flatten().map_or_else(Vec::new, |r| r.metrics.clone());
+        let known = self.known_of(dst, now).filter(|_| hop.kind == Some(RouteKind::Unicast));
+        if let Some((mtu, locked, _)) = known {
+            with_mtu(&mut metrics, mtu, locked);
+        }
         let view = RouteView {
             kind: hop.kind.map_or(1, RouteKind::number),
             dst: Net { addr: IpAddr::V4(dst), len: 32 },
@@ -143,12 +154,12 @@ impl Host {
             src: source,
             metric: None,
             flags: Vec::new(),
-            expires: turned.map(|left| left.as_ns().div_euclid(1_000_000_000)),
+            expires: turned.or(known.map(|k| k.2)).map(seconds),
             realms: self.fib.realms(&found, None),
-            metrics: self.fib.search_route(&key).ok().flatten().map_or_else(Vec::new, |r| r.metrics.clone()),
+            metrics,
             nexthops: Vec::new(),
             pref: None,
-            answer: Some((q.mark, cache)),
+            answer: Some((Some(q.mark), cache)),
         };
         if iif.is_some() && !self.sysctl.ip_forward && !local {
             return Err(says(2, "RTNETLINK answers: No route to host"));

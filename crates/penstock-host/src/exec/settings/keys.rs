@@ -3,6 +3,7 @@
 //! Follows: linux v6.12 Documentation/networking/ip-sysctl.rst, Documentation/admin-guide/sysctl/net.rst.
 
 use super::more;
+use crate::route::Multipath;
 use Follows::{As, Moot, Not};
 
 /// What follows from a value that is not the one a key begins with.
@@ -150,6 +151,10 @@ pub(super) fn is_followed(key: &str, value: &str) -> bool {
     match key {
         // TCP_RACK_LOSS_DETECTION, with the two others or without.
         "net.ipv4.tcp_recovery" => value.parse::<i64>().is_ok_and(|n| n & 1 == 1),
+        _ if key.ends_with(".fib_multipath_hash_policy") => matches!(value, "1" | "3"),
+        _ if key.ends_with(".fib_multipath_hash_fields") => {
+            value.parse::<i64>().is_ok_and(|n| n & !Multipath::OUTER == 0)
+        }
         _ => false,
     }
 }

@@ -8,6 +8,7 @@ use super::keys::Follows::{As, Moot, Not};
 use super::keys::Key;
 
 const AS_FIRST: &str = "packets go as with the value it begins with";
+const WITHIN: &str = "a packet's own addresses and ports choose its way, never those of a packet within it";
 const FRAMES: &str = "cards are served frame by frame, as soon as a frame is there";
 const MEMORY: &str = "no host here runs out of memory";
 const LOG: &str = "it is about what the log or watching programs are told";
@@ -55,8 +56,8 @@ pub(super) const MORE: &[Key] = &[
     ("net.core.skb_defer_max", "64", Moot(FRAMES)),
     ("net.core.tstamp_allow_data", "1", Moot(LOG)),
     ("net.core.warnings", "0", Moot(LOG)),
-    ("net.ipv4.fib_multipath_hash_fields", "7", Not(AS_FIRST)),
-    ("net.ipv4.fib_multipath_hash_policy", "0", Not(AS_FIRST)),
+    ("net.ipv4.fib_multipath_hash_fields", "7", Not(WITHIN)),
+    ("net.ipv4.fib_multipath_hash_policy", "0", Not(WITHIN)),
     ("net.ipv4.fib_multipath_use_neigh", "0", Not(AS_FIRST)),
     ("net.ipv4.fib_notify_on_flag_change", "0", Moot(LOG)),
     ("net.ipv4.fib_sync_mem", "524288", Moot(MEMORY)),
@@ -155,8 +156,8 @@ pub(super) const MORE: &[Key] = &[
     ("net.ipv6.anycast_src_echo_reply", "0", Not(AS_FIRST)),
     ("net.ipv6.auto_flowlabels", "1", Not(AS_FIRST)),
     ("net.ipv6.bindv6only", "0", Moot(SOCKETS)),
-    ("net.ipv6.fib_multipath_hash_fields", "7", Not(AS_FIRST)),
-    ("net.ipv6.fib_multipath_hash_policy", "0", Not(AS_FIRST)),
+    ("net.ipv6.fib_multipath_hash_fields", "7", Not(WITHIN)),
+    ("net.ipv6.fib_multipath_hash_policy", "0", Not(WITHIN)),
     ("net.ipv6.fib_notify_on_flag_change", "0", Moot(LOG)),
     ("net.ipv6.flowlabel_consistency", "1", Not(AS_FIRST)),
     ("net.ipv6.flowlabel_reflect", "0", Not(AS_FIRST)),
@@ -573,9 +574,11 @@ mod tests {
         }
         assert!(host.unfollowed_settings().is_empty(), "{:?}", host.unfollowed_settings());
         host.exec("sysctl -w net.ipv4.fib_multipath_hash_policy=1", Time::ZERO);
+        assert!(host.unfollowed_settings().is_empty(), "{:?}", host.unfollowed_settings());
+        host.exec("sysctl -w net.ipv4.fib_multipath_hash_policy=2", Time::ZERO);
         assert_eq!(
             host.unfollowed_settings(),
-            [format!("sysctl net.ipv4.fib_multipath_hash_policy = 1: not simulated; {AS_FIRST}")]
+            [format!("sysctl net.ipv4.fib_multipath_hash_policy = 2: not simulated; {WITHIN}")]
         );
     }
 }

@@ -2,8 +2,8 @@
 
 use super::super::build;
 use super::Experiment;
-use crate::run::record::has_an_end;
 use crate::experiment as spec;
+use crate::run::record::has_an_end;
 use penstock_kernel::FlowRun;
 use penstock_kernel::plan::{self, Plan};
 use penstock_measure::passage::{Analysis, Passage};
@@ -175,7 +175,12 @@ pub(super) fn transfers(plan: &Plan, ran: &penstock_kernel::Outcome) -> BTreeMap
         let whole = sent.end_s.map(|end| (end - sent.start_s) * 1e3);
         let all = match flow.load {
             Load::Pages { .. } => sent.transfers_ms.clone(),
-            _ if flow.tcp.is_none() || !has_an_end(&flow.load) || sent.start_s < plan.warmup.as_secs_f64() => Vec::new(),
+            _ if flow.tcp.is_none()
+                || !has_an_end(&flow.load)
+                || sent.start_s < plan.warmup.as_secs_f64() =>
+            {
+                Vec::new()
+            }
             _ => whole.into_iter().collect(),
         };
         Some((flow.name.clone(), all))

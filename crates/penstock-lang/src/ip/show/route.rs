@@ -63,8 +63,8 @@ pub struct RouteView {
     pub nexthops: Vec<NextHopView>,
     /// `pref`, of a router (RFC 4191); of IPv6.
     pub pref: Option<&'static str>,
-    /// The answer to a question: `mark`, and the flags of the cache; the route itself else.
-    pub answer: Option<(u32, Vec<&'static str>)>,
+    /// The answer to a question: `mark`, and the flags of the cache; without a mark one of the cache that is listed; the route itself else.
+    pub answer: Option<(Option<u32>, Vec<&'static str>)>,
 }
 
 /// `ip route show` and `get`: what the filter fixes is not repeated.
@@ -137,12 +137,12 @@ fn route(out: &mut Out, r: &RouteView, f: &RouteFilter, form: Form) {
     out.close_array();
     if let Some((mark, cache)) = &r.answer {
         match mark {
-            0 => {}
-            n if *n >= 16 => out.num("mark", n, format_args!("mark {n:#x} ")),
-            n => out.num("mark", n, format_args!("mark {n} ")),
+            None | Some(0) => {}
+            Some(n) if *n >= 16 => out.num("mark", n, format_args!("mark {n:#x} ")),
+            Some(n) => out.num("mark", n, format_args!("mark {n} ")),
         }
         realms(out, r.realms);
-        if !out.old() {
+        if !out.old() && mark.is_some() {
             out.num("uid", 0, format_args!("uid 0 "));
         }
         out.nl();

@@ -3,8 +3,7 @@
 //! Rows: of the same numbers the same bytes. What a row rounds (bytes, the end of the interval, mean delays) is searched among what can be meant.
 //! Everything else: the simulated program's lines have the same words in the same order.
 
-use super::report::Stats;
-use super::rows::{Form, More, Spread, Tcp, Who, day_and_time};
+use super::rows::{Form, More, Spread, Stats, Tcp, Who, day_and_time};
 use crate::AppId;
 use crate::spec::Iperf;
 use penstock_model::{Rate, Span, Time};

@@ -5,23 +5,9 @@
 //! own, the jitter of a whole transfer is the mean of those after each datagram.
 
 use crate::app::form::{percent, units};
-use crate::app::iperf::rows::{Form, More, Tcp, Who};
+use crate::app::iperf::rows::{Form, More, Stats, Tcp, Who};
 use crate::results::Interval;
 use penstock_model::{Span, Time};
-
-/// What one line tells.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(crate) struct Stats {
-    pub(crate) start: Span,
-    pub(crate) end: Span,
-    pub(crate) bytes: u64,
-    /// Seconds.
-    pub(crate) jitter: f64,
-    pub(crate) errors: u64,
-    pub(crate) datagrams: u64,
-    pub(crate) out_of_order: u64,
-    pub(crate) more: More,
-}
 
 /// The printing side, common to all streams of a program.
 #[derive(Debug)]

@@ -3,11 +3,26 @@
 //! Follows: iperf 2.2.1 `ReportOutputs.c`, `Locale.c`, `stdio.c` `byte_snprintf`, `Reporter.c` (what is counted when). Recorded from it:
 //! `vectors/iperf2`.
 //! Differs: a server prints the rows of `-e` where it has `-e` itself, not where its client has; what a client tells of its server with `-e` has
-//! the true deviation of the delays (there it is cut to 32 bits), and all its datagrams (there those of its last second); a client of UDP with `-y C` has figures in its last row (there `-nan` and -1).
+//! the true deviation of the delays (there it is cut to 32 bits), and all its datagrams (there those of its last second); a client of UDP
+//! with `-y C` has figures in its last row (there `-nan` and -1).
 
 use crate::app::form::{date, percent};
-use crate::app::iperf::report::Stats;
+use penstock_model::Span;
 use penstock_model::time::EPOCH;
+
+/// What one line tells.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Stats {
+    pub(crate) start: Span,
+    pub(crate) end: Span,
+    pub(crate) bytes: u64,
+    /// Seconds.
+    pub(crate) jitter: f64,
+    pub(crate) errors: u64,
+    pub(crate) datagrams: u64,
+    pub(crate) out_of_order: u64,
+    pub(crate) more: More,
+}
 
 /// Least, greatest, mean and spread of delays, seconds (`MeanMinMaxStats`).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

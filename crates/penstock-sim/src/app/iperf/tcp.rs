@@ -300,7 +300,7 @@ impl Program for Client {
                     connecting: (cx.now(), cx.now()),
                 }),
                 Err(error) => {
-                    self.not_connected(i, (addr, self.settings.port), &error.to_string(), cx);
+                    self.not_connected(i, (addr, self.settings.port), error, cx);
                     cx.exit(1);
                     return;
                 }
@@ -350,7 +350,7 @@ impl Program for Client {
                     self.finish(i, cx);
                 } else {
                     let to = cx.net.sockets[sock].remote;
-                    self.not_connected(i as u32, to, &error.to_string(), cx);
+                    self.not_connected(i as u32, to, error, cx);
                     cx.exit(1);
                 }
             }

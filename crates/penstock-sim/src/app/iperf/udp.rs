@@ -4,8 +4,8 @@
 //! Datagrams are numbered from 0 and sent with a delay that makes up for late ones; the last has a negative number and is
 //! answered with what the server has counted. 2.2 numbers them from 1, and its last one counts for nothing but "Sent".
 
-use crate::app::iperf::report::{Printer, Report, Stats, Sums};
-use crate::app::iperf::rows::{More, Spread};
+use crate::app::iperf::report::{Printer, Report, Sums};
+use crate::app::iperf::rows::{More, Spread, Stats};
 use crate::app::iperf::tcp::throughput;
 use crate::app::iperf::{Settings, peer_line, v22};
 use crate::app::{Cx, Program};

@@ -53,6 +53,7 @@ const CLOCKS: &str = "ping measures round trips, a [[flow]] the delay of each pa
 const PACES: &str = "-b paces in the program; below it the qdisc fq paces (maxrate)";
 const START: &str = "write at = in the [[app]]";
 const BURSTS: &str = "[[flow]] with load = { on = …, off = … } sends in bursts";
+const ECHOES: &str = "[[flow]] with load = \"echo\" sends requests that are answered";
 const GROUPS: &str = "a group is joined by ip maddr, and [[flow]] is between two hosts";
 
 /// What iperf 2.2 has and is not here, and what to do instead.
@@ -60,10 +61,8 @@ pub(crate) const NOT_HERE: &[NotHere] = &[
     ("-d --dualtest -r --tradeoff -R --reverse --full-duplex", OTHER_WAY),
     ("-L --listenport", OTHER_WAY),
     ("--trip-times --histograms --jitter-histograms --tcp-write-times", CLOCKS),
-    (
-        "--bounceback --bounceback-hold --bounceback-no-quickack --bounceback-period --bounceback-reply --bounceback-txdelay --bounceback-request",
-        "[[flow]] with load = \"echo\" sends requests that are answered",
-    ),
+    ("--bounceback --bounceback-request --bounceback-reply --bounceback-hold", ECHOES),
+    ("--bounceback-no-quickack --bounceback-period --bounceback-txdelay", ECHOES),
     ("--working-load --working-load-cca", "write a [[flow]] or a second [[app]] beside it"),
     ("--isochronous --burst-size --burst-period --burst-size --ipg --frame-interval", BURSTS),
     ("--fq-rate --fq-rate-step --fq-rate-step-interval --near-congestion", PACES),
@@ -218,10 +217,8 @@ impl Settings {
         let ((local, port), (peer, peer_port)) = ends;
         let mut rest = String::new();
         let enhanced = self.enhanced();
-        if enhanced {
-            if let Some(cc) = self.congestion.as_ref().filter(|_| !self.udp) {
-                rest.push_str(&format!(" ({cc})"));
-            }
+        if let Some(cc) = self.congestion.as_ref().filter(|_| enhanced && !self.udp) {
+            rest.push_str(&format!(" ({cc})"));
         }
         if self.tos > 0 {
             let (tos, dscp, ecn) = (self.tos, self.tos >> 2, self.tos & 3);

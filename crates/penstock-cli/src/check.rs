@@ -38,6 +38,9 @@ pub struct Args {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// A file of known findings; only others are shown
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
@@ -226,7 +229,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         .zip(&answers)
         .map(|(s, a)| (s.name.as_str(), a.findings.as_slice(), &a.coverage))
         .collect();
-    match args.format {
+    match if args.json { Format::Json } else { args.format } {
         Format::Text => crate::show(&folders::text(&scripts, &beside, &answers)),
         Format::Gcc => crate::show(&each.iter().map(|(n, f, c)| form::gcc(f, c, n)).collect::<String>()),
         Format::Checkstyle => crate::print(&form::checkstyle(&each)),
@@ -332,6 +335,25 @@ pub fn script(path: &Path, args: &[String], files: &Lent) -> Result<Script> {
     let files = files.read()?;
     let name = if path.as_os_str() == "-" { "-".to_owned() } else { path.display().to_string() };
     Ok(Script { text, name, args: args.to_vec(), files, ..Script::default() })
+}
+
+/// The same where an experiment would be no script: `explain`, `diff`, `shell`, `replay --through`.
+pub fn script_alone(path: &Path, args: &[String], files: &Lent) -> Result<Script> {
+    let script = script(path, args, files)?;
+    no_experiment(path, &script.text)?;
+    Ok(script)
+}
+
+/// Says so where an experiment stands in a script's place: each of its lines would be a command that is not found.
+pub fn no_experiment(path: &Path, text: &str) -> Result<()> {
+    let experiment = path.extension().is_some_and(|e| e == "toml")
+        && text.lines().any(|line| line.trim_start().starts_with("[host.") || line.starts_with("base"));
+    let name = path.display();
+    anyhow::ensure!(
+        !experiment,
+        "{name} is an experiment, not a script: penstock run {name} runs it, penstock check {name} looks at its setups"
+    );
+    Ok(())
 }
 
 /// Settings from the command line's words.

@@ -35,7 +35,11 @@ fn runs(path: &Path) -> Result<Vec<Folder>> {
     if path.is_file() || path.join("record.json").is_file() {
         return Ok(vec![Folder::read(path).map_err(anyhow::Error::msg)?]);
     }
-    let entries = std::fs::read_dir(path).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
+    if !path.exists() {
+        bail!("cannot read {}: there is no such folder; penstock run writes one in runs/", path.display());
+    }
+    let entries =
+        std::fs::read_dir(path).map_err(|e| anyhow::anyhow!("cannot read {}: {e}", path.display()))?;
     let mut paths: Vec<PathBuf> =
         entries.filter_map(|e| Some(e.ok()?.path())).filter(|p| p.join("record.json").is_file()).collect();
     // 2 before 10.

@@ -1,6 +1,6 @@
 //! `penstock explain` and `penstock diff`: where packets go, and what changes between two scripts.
 
-use crate::check::{script, settings};
+use crate::check::{script_alone, settings};
 use crate::shell::Lent;
 use anyhow::{Context as _, Result};
 use penstock_check::explain::{self, Probe};
@@ -53,7 +53,7 @@ pub struct Args {
 /// Explains one packet, or all.
 pub fn main(args: &Args) -> Result<ExitCode> {
     let settings = settings(Some(args.dev.clone()), args.rate.as_deref(), args.kernel.as_deref())?;
-    let script = script(&args.script, &args.args, &args.files)?;
+    let script = script_alone(&args.script, &args.args, &args.files)?;
     let pcap = args.pcap.as_deref().map(|path| {
         penstock_files::read(path, penstock_files::LARGE)
             .map_err(anyhow::Error::msg)
@@ -151,8 +151,8 @@ pub struct DiffArgs {
 /// Compares two scripts.
 pub fn diff(args: &DiffArgs) -> Result<ExitCode> {
     let settings = settings(Some(args.dev.clone()), None, args.kernel.as_deref())?;
-    let before = script(&args.before, &[], &Lent::default())?;
-    let after = script(&args.after, &[], &Lent::default())?;
+    let before = script_alone(&args.before, &[], &Lent::default())?;
+    let after = script_alone(&args.after, &[], &Lent::default())?;
     crate::check::confine(&[]);
     let (before, after) = (facts(&before, &settings), facts(&after, &settings));
     let said = explain::diff(&before, &after, &args.dev).map_err(anyhow::Error::msg)?;

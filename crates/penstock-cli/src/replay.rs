@@ -109,7 +109,7 @@ fn through(args: &Args, bytes: &[u8], name: &str) -> Result<ExitCode> {
     let (host, now) = match &args.through {
         None => Machine::new(&folder()?, kernel()?).host_now().map_err(anyhow::Error::msg)?,
         Some(path) => {
-            let script = crate::check::script(path, &[], &args.files)?;
+            let script = crate::check::script_alone(path, &[], &args.files)?;
             let profile = match &args.kernel {
                 Some(name) => Kernel::parse(name).map_err(anyhow::Error::msg)?,
                 None => kernel()?,

@@ -1,6 +1,6 @@
 //! `penstock shell`: a prompt at the virtual machine, and scripts run on it.
 
-use crate::check::{read, text};
+use crate::check::{no_experiment, read, text};
 use crate::machine::{advises, folder, kernel};
 use anyhow::{Context as _, Result};
 use penstock_files::{Roots, TEXT};
@@ -51,6 +51,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     if let Some(path) = &args.script {
         script.name = path.display().to_string();
         script.text = text(path, &read(path)?)?;
+        no_experiment(path, &script.text)?;
     } else if std::io::stdin().is_terminal() {
         return prompt(&machine, &script.files);
     } else {

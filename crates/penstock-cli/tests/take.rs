@@ -141,6 +141,7 @@ fn diff_and_check_give_json() {
     let done = place.run(&["check", "e.toml", "--format", "json"]);
     let json: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
     assert_eq!((done.status.code(), &json["coverage"]["looked_at"]), (Some(1), &3.into()), "{json}");
+    assert_eq!(place.run(&["check", "e.toml", "--json"]).stdout, done.stdout);
     let codes: Vec<&str> =
         json["findings"].as_array().unwrap().iter().map(|f| f["code"].as_str().unwrap()).collect();
     assert!(codes.contains(&"PS101"), "{codes:?}");

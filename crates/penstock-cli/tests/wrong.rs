@@ -53,8 +53,8 @@ const WRONG: &[(&str, &str, u32, &str, &str)] = &[
         "[\"a:eth0\", \"b:eth0\"]",
         "[\"a:eth0\", \"a:eth0\"]",
         7,
-        "is an end of a link already",
-        "put all ends",
+        "a:eth0 is both ends of this link",
+        "a link joins two devices",
     ),
     ("[\"a:eth0\", \"b:eth0\"]", "[\"a\", \"b\"]", 7, "\"a\" is not an end of a link", "write \"a:eth0\""),
     ("[\"a:eth0\", \"b:eth0\"]", "[\"a:eth0\", \"c:eth0\"]", 7, "there is no host \"c\"", "did you mean"),
@@ -219,6 +219,117 @@ const WRONG: &[(&str, &str, u32, &str, &str)] = &[
         "cannot read nope.sh",
         "read from the folder of x.toml",
     ),
+    // Links and switches.
+    ("\"b:eth0\"", "\"b:eth7\"", 7, "b has no device \"eth7\"", "did you mean \"b:eth0\"?"),
+    (
+        "[[link]]",
+        "[[link]]\ndown = [{ from = \"2s\", to = \"1s\" }]",
+        7,
+        "it ends before it begins",
+        "write { from =",
+    ),
+    ("[[link]]", "[[link]]\nloss = \"150%\"", 7, "\"150%\" is not a probability", "write 0% to 100%"),
+    ("[[link]]", "[[link]]\ndelay = 10", 7, "\"10\" is not a duration", "it has no unit"),
+    ("[host.b]", "[switch.s]\nrate = \"1gbit\"\n[host.b]", 4, "[switch.s] has 0 ports", "write ports ="),
+    // Tables of another type, and names.
+    ("[[link]]", "[link]", 6, "link is not a list of tables", "write [[link]] with two brackets"),
+    ("[[app]]", "[app]", 9, "app is not a list of tables", "write [[app]] with two brackets"),
+    (
+        "[host.b]\neth0 = \"10.0.0.2/24\"",
+        "[host]\nb = \"10.0.0.2/24\"",
+        5,
+        "[host.b] is a string, not a table",
+        "write { … }",
+    ),
+    ("[host.b]", "[host.\"b b\"]", 4, "a host cannot be called \"b b\"", "use letters, digits"),
+    (
+        "[host.b]",
+        "[host.\"u{1..0}\"]\neth0 = \"10.0.1.1/24\"\n[host.b]",
+        4,
+        "the range 1..0 is empty",
+        "write the smaller number first",
+    ),
+    (
+        "[host.b]",
+        "[host.b]\niperf = 2.3",
+        5,
+        "iperf: \"2.3\" is unknown",
+        "there are \"2.0\", \"2.1\", \"2.2\"",
+    ),
+    (
+        "10.0.0.2/24",
+        "10.0.0.255/24",
+        5,
+        "stands for everybody in its network",
+        "write e.g. eth0 = \"10.0.0.254/24\"",
+    ),
+    // Programs and what they do.
+    (
+        "ping -c 2 10.0.0.2",
+        "iperf3 -t 1",
+        11,
+        "must either be a client (-c) or server (-s)",
+        "may_fail = true",
+    ),
+    (
+        "ping -c 2 10.0.0.2",
+        "iperf -c 10.0.0.2 -R",
+        11,
+        "-R is not simulated",
+        "run the client on the other host",
+    ),
+    (
+        "ping -c 2 10.0.0.2",
+        "iperf -c 10.0.0.2 -e",
+        11,
+        "-e is not simulated",
+        "write iperf = \"2.2\" in the [host]",
+    ),
+    ("ping -c 2 10.0.0.2", "iperf -c 10.0.0.2 -o x", 11, "-o is not simulated", "write > FILE in a script"),
+    ("run = ", "after = \"nobody\"\nrun = ", 11, "after: there is no app \"nobody\"", "there are \"a ping\""),
+    (
+        "[[app]]",
+        "[[test]]\nfrom = \"a\"\nto = \"b\"\nrun = \"rrull\"\n[[app]]",
+        12,
+        "flent has no test \"rrull\"",
+        "did you mean \"rrul\"?",
+    ),
+    (
+        "[[app]]",
+        "[[capture]]\non = \"a:eth9\"\n[[app]]",
+        10,
+        "a has no device \"eth9\"",
+        "did you mean \"a:eth0\"?",
+    ),
+    (
+        "[[app]]",
+        "[[expect]]\nwhat = 3\nvalue = \"<1s\"\n[[app]]",
+        10,
+        "what is a number, not text",
+        "write what = \"3\"",
+    ),
+    (
+        "duration",
+        "base = \"x.toml\"\nduration",
+        1,
+        "files extend one another too deeply",
+        "does one name itself?",
+    ),
+    // Files of another kind.
+    (
+        "duration",
+        "#!/bin/sh\ntc qdisc show\nduration",
+        1,
+        "this is a shell script, not an experiment",
+        "penstock check x.toml reads it",
+    ),
+    (
+        "duration",
+        "sudo tc qdisc show dev eth0\nduration",
+        1,
+        "this is a shell script",
+        "setup = [\"@x.toml\"]",
+    ),
     (
         "duration",
         "base = \"nothing.toml\"\nduration",
@@ -247,6 +358,56 @@ fn every_mistake_is_told_with_its_place_and_what_to_do() {
     }
     let _ = std::fs::remove_dir_all(&folder);
     assert!(missed.is_empty(), "{} of {}:\n{}", missed.len(), WRONG.len(), missed.join("\n"));
+}
+
+#[test]
+fn one_cause_is_one_message() {
+    let folder = std::env::temp_dir().join(format!("penstock-once-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    for (from, to) in [("\"3s\"", "\"0s\""), ("\"b:eth0\"", "\"a:eth0\"")] {
+        std::fs::write(folder.join("x.toml"), PAIR.replacen(from, to, 1)).unwrap();
+        let said = String::from_utf8_lossy(&run(&folder).stderr).into_owned();
+        assert_eq!(said.matches("x.toml:").count(), 1, "{to}: {said}");
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn files_of_another_kind() {
+    let folder = std::env::temp_dir().join(format!("penstock-kind-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let said = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_penstock"));
+        let done = command.args(args).current_dir(&folder).output().unwrap();
+        assert_eq!(done.status.code(), Some(2), "{args:?}");
+        String::from_utf8_lossy(&done.stderr).into_owned()
+    };
+    let wide: Vec<u8> =
+        [0xff, 0xfe].into_iter().chain(PAIR.encode_utf16().flat_map(u16::to_le_bytes)).collect();
+    std::fs::write(folder.join("wide.toml"), wide).unwrap();
+    std::fs::write(folder.join("x.toml"), PAIR.replace("[host.b]", "setup = \"@dos.sh\"\n[host.b]")).unwrap();
+    let line = "tc qdisc add dev eth0 root tbf rate 1mbit burst 10k latency 50ms\r\n";
+    std::fs::write(folder.join("dos.sh"), format!("#!/bin/sh\r\n{line}")).unwrap();
+    for (args, words) in [
+        (&["run", "wide.toml"][..], "cannot read wide.toml: it is UTF-16; save it as UTF-8"),
+        (&["run", "x.toml"], "sed -i 's/\\r$//' dos.sh"),
+        (&["run", "."], "it is a folder"),
+        (&["report", "x.toml"], "x.toml lies in no run folder: there is no record.json beside it"),
+        (&["compare", "x.toml", "x.toml"], "x.toml lies in no run folder"),
+        (&["compare", "zzzzzzzz", "x.toml"], "cannot read zzzzzzzz: there is no such folder"),
+        (&["shell", "x.toml"], "x.toml is an experiment, not a script: penstock run x.toml runs it"),
+        (&["explain", "x.toml", "--dev", "eth0", "--all"], "x.toml is an experiment, not a script"),
+        (&["diff", "x.toml", "dos.sh", "--dev", "eth0"], "x.toml is an experiment, not a script"),
+        (&["run", "dos.sh"], "this is a shell script, not an experiment"),
+        (&["send", "127.0.0.1:99999", "--udp", "--for", "1s", "--rate", "1mbit"], "the port is --port"),
+        (&["study", "rfc7928", "--aqm", "moon"], "--aqm \"moon\": Error: Specified qdisc kind is unknown."),
+    ] {
+        let said = said(args);
+        assert!(said.contains(words), "{args:?}: {said}");
+    }
+    let _ = std::fs::remove_dir_all(&folder);
 }
 
 fn run(folder: &Path) -> std::process::Output {

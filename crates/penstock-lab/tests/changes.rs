@@ -286,10 +286,7 @@ fn a_test_of_flents_is_what_flent_sends() {
         format!("{}: {}", faults[0].message, faults[0].help)
     };
     assert_eq!(fault("run = \"rrull\""), "flent has no test \"rrull\": did you mean \"rrul\"?");
-    assert_eq!(
-        fault("run = \"rrul_torrent\""),
-        "flent's test \"rrul_torrent\" is not here: LEDBAT is not simulated"
-    );
+    assert_eq!(fault("run = \"sctp_vs_tcp\""), "flent's test \"sctp_vs_tcp\" is not here: there is no SCTP");
     assert!(fault("run = \"rtt_fair\"").starts_with("rtt_fair has 1 servers, not 4"));
     assert!(fault("run = \"rrul\"\nlength = \"19s\"").starts_with("rrul does not fit into the run"));
     // Who types flent's own line is told.

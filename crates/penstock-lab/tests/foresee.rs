@@ -173,6 +173,18 @@ fn a_warning_that_did_not_come_true_fails_nothing() {
 }
 
 #[test]
+fn a_run_without_traffic_says_so() {
+    let (warnings, outcome) = told(PAIR);
+    let want = "2: warning: nothing is sent in this run: there is no [[app]], no [[flow]] and no [[test]] | \
+                add e.g. [[app]] with on = \"a\" and run = \"ping -c 3 b\"";
+    assert_eq!(warnings, [want]);
+    assert!(outcome.record.succeeded());
+    // Who expects something of the setups alone knows it.
+    let expects = format!("{PAIR}[[expect]]\nwhat = \"a eth0 drops\"\nvalue = \"0\"\n");
+    assert_eq!(told(&expects).0, Vec::<String>::new());
+}
+
+#[test]
 fn rates_in_bytes_are_told() {
     let text = PAIR.replace("10mbit", "10mbps") + &app("a", "ping -c 1 10.0.0.2");
     let (warnings, outcome) = told(&text);

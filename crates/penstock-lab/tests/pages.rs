@@ -75,6 +75,8 @@ fn programs_and_their_options() {
          CPU use is told as zero, and the system as `Linux`. `-Z`, `-A`, `--forceflush` and `-D` change no packet, and `-V` and `-T`\n\
          nothing that is printed. `--logfile` in a script writes that file; of an `[[app]]` the log is what stands in apps/.\n\
          A datagram without `-l` has 8 KB, as 3.1 had it; with `run --modern` it is as long as a segment, as today.\n\n\
+         iperf 2 is 2.0.5 where a host does not say otherwise. With `iperf = \"2.2\"` it is 2.2.1: heads, rows, sums, `-e` and `-y C` were recorded from it\n\
+         (`vectors/iperf2`) and are the same to the byte for the same numbers. With \"2.1\" transfers end as in 2.1.8, in the form of 2.0.5.\n\n\
          ## flent\n\nTests that [`[[test]]`](experiment-file.md#test) makes, by flent's names (2.3.0):\n\n",
     );
     filled(&mut text, "", TESTS.into_iter().chain(CALLS).map(|t| format!("`{t}`")));

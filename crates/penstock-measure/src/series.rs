@@ -6,6 +6,7 @@
 
 mod dictionary;
 mod quantity;
+mod rows;
 
 pub use quantity::{Instants, Quantity};
 
@@ -16,7 +17,6 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::SerializedFileWriter;
-use parquet::record::RowAccessor;
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor, Type};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -247,14 +247,7 @@ impl Series {
             return Err(SeriesError(format!("it says that it has {rows} rows; the maximum is {MAX_ROWS}")));
         }
         let mut series = Series::new();
-        for (n, row) in reader.get_row_iter(None)?.enumerate() {
-            if n as i64 >= rows {
-                return Err(SeriesError("it has more rows than it says".to_owned()));
-            }
-            let row = row?;
-            let curve = series.curve(row.get_string(1)?, row.get_string(2)?, row.get_string(3)?);
-            series.push(curve, row.get_double(0)?, row.get_double(4)?);
-        }
+        rows::read(&reader, rows, &mut series)?;
         Ok(series)
     }
 }

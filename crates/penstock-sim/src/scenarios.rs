@@ -15,7 +15,7 @@ fn mbit(n: u64) -> Option<Rate> {
 
 /// Two clients, a router, a server: `c1` and `c2` on one segment, the bottleneck of 10 Mbit/s from the router to the
 /// server.
-fn office(seed: u64, kernel: Kernel) -> (World, [HostId; 4]) {
+pub(crate) fn office(seed: u64, kernel: Kernel) -> (World, [HostId; 4]) {
     let mut world = World::new(seed);
     let hosts = ["c1", "c2", "router", "server"].map(|name| world.add_host(name, kernel));
     let [c1, c2, router, server] = hosts;

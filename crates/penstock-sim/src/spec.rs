@@ -238,8 +238,8 @@ pub enum Stack {
     Solaris,
 }
 
-/// Which iperf 2 a host has, where it matters to what is measured; with 2.1 goes an iperf3 since 3.2.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Which iperf 2 a host has; with 2.1 and 2.2 goes an iperf3 since 3.2.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Iperf {
     /// 2.0.4 and 2.0.5: a client of TCP has ended when its last write returns; what its socket still holds counts as sent.
     #[default]
@@ -247,6 +247,8 @@ pub enum Iperf {
     /// 2.1: it ends its side of the connection then, and waits until the server has closed the other; only then its clock
     /// stops. A server of UDP stops its clock with the datagram before the last, whose repetitions may come much later.
     V2_1,
+    /// 2.2: the same, with the options of 2.2.1, and printed as that does.
+    V2_2,
 }
 
 /// Traffic without a command line: one flow or many alike.

@@ -16,7 +16,7 @@ fn address(world: &mut World, host: HostId, device: &str, text: &str) {
 }
 
 /// Two hosts on one link.
-fn pair(seed: u64, rate: Option<Rate>, delay: Span) -> (World, HostId, HostId) {
+pub(crate) fn pair(seed: u64, rate: Option<Rate>, delay: Span) -> (World, HostId, HostId) {
     let mut world = World::new(seed);
     let a = world.add_host("a", Kernel::V6_12);
     let b = world.add_host("b", Kernel::V6_12);

@@ -21,11 +21,13 @@ use std::fmt::Write as _;
 pub(super) const PARTS: &[&str] = &[
     "4.5-ecn",
     "5.1-tcp-friendly",
+    "5.1-windows",
     "5.2-aggressive",
     "5.3-unresponsive",
     "5.4-scavenger",
     "6-rtt-fairness",
     "7-bursts",
+    "8-levels",
     "8-stability",
     "8-capacity",
     "9-mixed",
@@ -88,7 +90,22 @@ pub(super) fn runs(study: &Study, ask: &Matrix<'_>, seeds: u64) -> Result<Vec<Ve
             }
         },
     };
-    plan.run(ask)
+    plan.run(ask).map_err(|faults| named(aqm, faults))
+}
+
+/// What tc says of the words of `--aqm`: its place is the command line, not a scenario's file, and it is said once.
+fn named(aqm: &str, faults: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut all: Vec<Diagnostic> = Vec::new();
+    for fault in faults {
+        let fault = match fault.message.strip_prefix("l: ") {
+            Some(said) => Diagnostic::error(format!("--aqm \"{aqm}\": {said}")).help(fault.help),
+            None => fault,
+        };
+        if !all.contains(&fault) {
+            all.push(fault);
+        }
+    }
+    all
 }
 
 /// What is under test.
@@ -200,8 +217,12 @@ fn judge(id: &str, s: &Shown) -> Result<J, String> {
         }
         "5.1-tcp-friendly" => at_least(8.0, s.mbit(&["friendly"])?, "Mbit/s"),
         "5.2-aggressive" => at_least(8.0, s.mbit(&["friendly", "aggressive"])?, "Mbit/s"),
-        "5.1-tcp-friendly/2" | "5.2-aggressive/2" | "5.3-unresponsive/2" | "5.4-scavenger/2" => {
-            at_most(50.0, wait()?, "ms")
+        "5.1-tcp-friendly/2" | "5.1-windows" | "5.2-aggressive/2" | "5.3-unresponsive/2"
+        | "5.4-scavenger/2" => at_most(50.0, wait()?, "ms"),
+        "5.1-windows/2" => {
+            let half =
+                |name: &str| Ok::<f64, String>(s.group(name)?.completion_ms.ok_or("none completed")?.p50);
+            at_most(3.0, half("three")? / half("ten")?, "times")
         }
         "5.2-aggressive/3" => {
             at_least(0.25, s.mbit(&["friendly"])? / s.mbit(&["aggressive"])?, "of the CUBIC senders'")
@@ -214,6 +235,9 @@ fn judge(id: &str, s: &Shown) -> Result<J, String> {
         "6-rtt-fairness" => at_most(4.0, s.mbit(&["short"])? / s.mbit(&["long"])?, "times"),
         "7-bursts" => at_most(300.0, s.group("web")?.completion_ms.ok_or("none completed")?.p50, "ms"),
         "7-bursts/2" => at_most(5.0, s.loss("frames")? * 100.0, "%"),
+        "8-levels" => at_most(50.0, s.queue(5.0, 20.0, LINE)?, "ms"),
+        "8-levels/2" => at_most(75.0, s.queue(25.0, 40.0, LINE)?, "ms"),
+        "8-levels/3" => at_most(100.0, s.queue(45.0, 60.0, LINE)?, "ms"),
         "8-stability" => at_most(100.0, s.queue(25.0, 40.0, LINE)?, "ms"),
         "8-stability/2" => at_most(50.0, s.queue(45.0, 60.0, LINE)?, "ms"),
         "8-capacity" => at_most(100.0, s.queue(30.0, 40.0, SLOW)?, "ms"),

@@ -143,7 +143,13 @@ const HOLD: std::time::Duration = std::time::Duration::from_millis(500);
 /// Where a goal is, by the first of its addresses.
 pub(super) fn address(goal: &Goal) -> Result<SocketAddr, String> {
     let to = (goal.host.as_str(), goal.port);
-    let found = to.to_socket_addrs().map_err(|e| format!("{}: {e}", goal.host))?.next();
+    let found = to.to_socket_addrs().map_err(|e| match goal.host.rsplit_once(':') {
+        Some((host, port)) if port.chars().all(|c| c.is_ascii_digit()) && !port.is_empty() => {
+            format!("{}: {e}; the port is --port: write {host} --port {port}, from 1 to 65535", goal.host)
+        }
+        _ => format!("{}: {e}", goal.host),
+    });
+    let found = found?.next();
     found.ok_or_else(|| format!("{}: it has no address", goal.host))
 }
 

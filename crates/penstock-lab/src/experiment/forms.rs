@@ -109,6 +109,7 @@ pub(super) static HOST: Form = Form {
         key("setup_may_fail", Flag, "Go on when a command of this host's setup fails")
             .otherwise("that of the top"),
         key("os", Words(systems), "Whose TCP it has").default("\"linux\""),
+        key("iperf", Words(iperfs), "Which iperf 2 it has on the ground sim").default("\"2.0\""),
         key("cisco", Text, "A file with the configuration of an IOS router; then neither devices nor setup")
             .example("\"@R1.cfg\""),
         key("cost", Any(&[Time, List(&Time), Table(&COST)]), "What its processor spends on each packet")
@@ -631,6 +632,9 @@ fn clocks() -> Vec<&'static str> {
 }
 fn systems() -> Vec<&'static str> {
     Os::ALL.iter().map(|o| o.0).collect()
+}
+fn iperfs() -> Vec<&'static str> {
+    super::host::IPERFS.iter().map(|i| i.0).collect()
 }
 fn framings() -> Vec<&'static str> {
     Framing::ALL.iter().map(|f| f.1).collect()

@@ -11,6 +11,7 @@ use penstock_lang::cisco;
 use penstock_model::time::split_number;
 use penstock_model::traffic::Dist;
 use penstock_model::{ClockSource, Kernel, OldClock, OldRelease, PschedClock, Span};
+use penstock_sim::Iperf;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use toml::de::DeValue;
@@ -333,6 +334,9 @@ impl Builder<'_> {
         if let Some(value) = table.take("os") {
             host.os = os(value, faults).unwrap_or(host.os);
         }
+        if let Some(value) = table.take("iperf") {
+            host.iperf = iperf(value, faults).unwrap_or(host.iperf);
+        }
         if let Some(value) = table.take("cost") {
             host.cost = cost(value, faults);
         }
@@ -575,6 +579,26 @@ fn os(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Os> {
         faults.add(value.span(), format!("os: \"{text}\" is unknown"), help);
     }
     os
+}
+
+/// The versions of iperf 2 that a host may have.
+pub(super) const IPERFS: [(&str, Iperf); 3] =
+    [("2.0", Iperf::V2_0), ("2.1", Iperf::V2_1), ("2.2", Iperf::V2_2)];
+
+/// `iperf = "2.2"`.
+fn iperf(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Iperf> {
+    let text = match value.get_ref() {
+        // 2.2 without quotes is a number in TOML.
+        DeValue::Float(x) => x.as_str().to_owned(),
+        _ => read::string("iperf", value, faults)?,
+    };
+    let version = IPERFS.iter().find(|(name, _)| *name == text).map(|(_, version)| *version);
+    if version.is_none() {
+        let names = IPERFS.map(|(name, _)| format!("\"{name}\""));
+        let help = format!("there are {}; iperf3 is another program, which each host has", names.join(", "));
+        faults.add(value.span(), format!("iperf: \"{text}\" is unknown"), help);
+    }
+    version
 }
 
 /// `files = { "video.wmv" = "30mb" }`.

@@ -103,6 +103,7 @@ impl Builder<'_> {
                     "give the link two ends and both directions, or plug the ends into a [switch.NAME]";
                 self.fault(&link.place.clone(), message, help);
             }
+            let mut link_ends = Vec::new();
             for end in &mut link.ends {
                 end.dev = self.device_meant(&end.host, &end.dev);
                 let place: &Place = &end.place;
@@ -114,7 +115,12 @@ impl Builder<'_> {
                 if !self.has_device(&end.host, &end.dev, place) {
                     continue;
                 }
-                if plugged.insert((end.host.clone(), end.dev.clone()), ()).is_some() {
+                let twice = link_ends.contains(&(end.host.clone(), end.dev.clone()));
+                link_ends.push((end.host.clone(), end.dev.clone()));
+                if twice {
+                    let message = format!("{}:{} is both ends of this link", end.host, end.dev);
+                    self.fault(place, message, "a link joins two devices: name another one");
+                } else if plugged.insert((end.host.clone(), end.dev.clone()), ()).is_some() {
                     let message = format!("{}:{} is an end of a link already", end.host, end.dev);
                     self.fault(place, message, "put all ends of a shared segment into one [[link]]");
                 }

@@ -134,7 +134,33 @@ fn text_of(bytes: Vec<u8>, path: &str) -> Result<String, String> {
     if bytes.len() as u64 > penstock_files::TEXT {
         return Err(format!("it is larger than {} MiB", penstock_files::TEXT >> 20));
     }
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err("it is UTF-16; save it as UTF-8".to_owned());
+    }
     penstock_model::binary::text_of(bytes).ok_or_else(|| "it is not a text file".to_owned())
+}
+
+/// A shell script in an experiment's place: its first command is not TOML either, and that alone would not say what to do.
+fn script(source: &Source) -> Option<Diagnostic> {
+    let command = |line: &str| {
+        let mut words = line.split_whitespace().skip_while(|w| *w == "sudo");
+        let program = words.next().unwrap_or_default();
+        let known = ["tc", "ip", "iptables", "ip6tables", "nft", "sysctl", "modprobe", "ifconfig"];
+        known.contains(&program) && words.next().is_some_and(|w| w != "=")
+    };
+    let mut at = 0;
+    for line in source.text.split_inclusive('\n') {
+        let end = at + line.trim_end().len();
+        if line.starts_with("#!") || command(line) {
+            let name = &source.name;
+            let help = format!(
+                "penstock check {name} reads it; to run it in a network: setup = [\"@{name}\"] of a [host], as penstock new my-script writes"
+            );
+            return Some(source.fault(at..end, "this is a shell script, not an experiment", help));
+        }
+        at += line.len();
+    }
+    None
 }
 
 /// Reads an experiment from its text; `file` is its name, and the files it names are read from beside it.
@@ -198,6 +224,10 @@ impl<'l> Builder<'l> {
         let source = Source { name: name.to_owned(), text };
         self.experiment.sources.push(source.clone());
         let (mut root, errors) = DeTable::parse_recoverable(&source.text);
+        if let Some(fault) = script(&source).filter(|_| !errors.is_empty()) {
+            self.faults.push(fault);
+            return;
+        }
         if !errors.is_empty() {
             // What follows from a text that is not TOML would only confuse.
             self.faults.extend(errors.iter().map(|e| {
@@ -262,10 +292,12 @@ impl<'l> Builder<'l> {
         if let Some(value) = table.take("duration")
             && let Some(span) = read::time("duration", value, faults)
         {
-            if span == Span::ZERO || span > LONGEST {
+            let right = span > Span::ZERO && span <= LONGEST;
+            if !right {
                 faults.add(value.span(), "duration is out of range", "write more than 0s, at most 86400s");
             }
-            self.experiment.duration = span;
+            // With a wrong one, what starts too late for it would be told once more.
+            self.experiment.duration = if right { span } else { LONGEST };
         }
         if let Some(value) = table.take("warmup")
             && let Some(span) = read::time("warmup", value, faults)

@@ -4,6 +4,7 @@ use super::source::{Place, Source};
 use penstock_model::traffic::{Dist, Load, TcpWishes, TxTimeWish};
 use penstock_model::{Diagnostic, Kernel, Options, PschedClock, Rate, Span};
 use penstock_sched::meter::Conditioner;
+use penstock_sim::Iperf;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Everything an experiment file says.
@@ -152,6 +153,8 @@ pub struct Host {
     pub cisco: Option<Script>,
     /// Whose TCP and tools it has.
     pub os: Os,
+    /// Which iperf 2 it has.
+    pub iperf: Iperf,
     /// Whether it is a `[switch.NAME]`.
     pub switch: bool,
     /// What its processor spends on a packet.

@@ -120,6 +120,18 @@ fn duel(names: [(&str, &'static str); 2]) -> Vec<Part> {
     all
 }
 
+/// Four congestion controls side by side, as `reno_cubic_westwood_lp` has them.
+fn four_controls(fourth: (&str, &'static str)) -> Vec<Part> {
+    let mut all = Vec::new();
+    for (does, what) in [(Does::Up, "upload"), (Does::Down, "download")] {
+        for (name, cc) in [("RENO", "reno"), ("WESTWOOD", "westwood"), ("CUBIC", "cubic"), fourth] {
+            all.push(Part { cc: Some(cc), ..part(does.clone(), format!("TCP {what} {name}"), "CS0") });
+        }
+    }
+    all.extend(probes(&CLASSES));
+    all
+}
+
 /// The tests that make streams to several servers.
 fn rtt_fair(labels: &[(&str, &'static str)], pings: &str, wanted: &Wanted, does: &[Does]) -> Vec<Part> {
     let mut all = Vec::new();
@@ -205,6 +217,27 @@ fn parts(test: &str, wanted: &Wanted) -> Option<Vec<Part>> {
         }
         "cubic_reno" => duel([("Cubic", "cubic"), ("Reno", "reno")]),
         "cubic_bbr" => duel([("Cubic", "cubic"), ("BBR", "bbr")]),
+        "cubic_cdg" => duel([("Cubic", "cubic"), ("CDG", "cdg")]),
+        "cubic_dctcp" => duel([("Cubic", "cubic"), ("dctcp", "dctcp")]),
+        "cubic_ledbat" => duel([("Cubic", "cubic"), ("Ledbat", "ledbat")]),
+        "cubic_westwood" => duel([("Cubic", "cubic"), ("Westwood", "westwood")]),
+        "cubic_ledbat_1" | "ledbat_cubic_1" => {
+            let stream = |cc| Part { cc: Some(cc), ..part(Does::Up, format!("TCP {cc}"), "CS0") };
+            let order = if test == "cubic_ledbat_1" { ["cubic", "ledbat"] } else { ["ledbat", "cubic"] };
+            order.map(stream).into_iter().chain([ping()]).collect()
+        }
+        "reno_cubic_westwood_cdg" => four_controls(("CDG", "cdg")),
+        "reno_cubic_westwood_ledbat" => four_controls(("LEDBAT", "ledbat")),
+        "reno_cubic_westwood_lp" => four_controls(("LP", "lp")),
+        "rrul_torrent" => {
+            let one_way = |does: Does, what: &str| {
+                let torrents: Vec<Part> = streams(does.clone(), &format!("TCP {what} Torrent"), 6)
+                    .map(|p| Part { cc: Some("ledbat"), marking: "CS1", ..p })
+                    .collect();
+                [torrents, vec![part(does, format!("TCP {what} BE"), "CS0")]].concat()
+            };
+            [one_way(Does::Up, "upload"), one_way(Does::Down, "download"), probes(&CLASSES)].concat()
+        }
         "tcp_upload" => vec![up(), ping()],
         "tcp_download" => vec![down(), ping()],
         "tcp_bidirectional" => vec![down(), up(), ping()],
@@ -274,10 +307,19 @@ fn parts(test: &str, wanted: &Wanted) -> Option<Vec<Part>> {
 }
 
 /// The tests that are here, and those of flent's that are not, with why.
-pub const TESTS: [&str; 46] = [
+pub const TESTS: [&str; 56] = [
     "cubic_bbr",
+    "cubic_cdg",
+    "cubic_dctcp",
+    "cubic_ledbat",
+    "cubic_ledbat_1",
     "cubic_reno",
+    "cubic_westwood",
+    "ledbat_cubic_1",
     "ping",
+    "reno_cubic_westwood_cdg",
+    "reno_cubic_westwood_ledbat",
+    "reno_cubic_westwood_lp",
     "rrul",
     "rrul_100_up",
     "rrul_50_down",
@@ -287,6 +329,7 @@ pub const TESTS: [&str; 46] = [
     "rrul_cs8",
     "rrul_icmp",
     "rrul_noclassification",
+    "rrul_torrent",
     "rrul_up",
     "rrul_var",
     "rtt_fair",
@@ -327,26 +370,12 @@ pub const TESTS: [&str; 46] = [
 pub const CALLS: [&str; 3] = ["voip", "voip-1up", "voip-rrul"];
 
 /// Tests of flent's that are not here, and why.
-pub const NOT_HERE: [(&[&str], &str); 7] = [
+pub const NOT_HERE: [(&[&str], &str); 6] = [
     (
         &["http", "http-1down", "http-1up", "http-rrul", "dashtest", "mqtt_read"],
         "its client is a program that is not simulated; [[flow]] with load = { pages = … } is web traffic",
     ),
-    (
-        &["cubic_ledbat", "cubic_ledbat_1", "ledbat_cubic_1", "reno_cubic_westwood_ledbat", "rrul_torrent"],
-        "LEDBAT is not simulated",
-    ),
-    (
-        &[
-            "cubic_cdg",
-            "cubic_dctcp",
-            "cubic_westwood",
-            "reno_cubic_westwood_cdg",
-            "reno_cubic_westwood_lp",
-            "sctp_vs_tcp",
-        ],
-        "not all of its transports are there, or it has only one direction of the others: write [[flow]]s with tcp = { cc = … }",
-    ),
+    (&["sctp_vs_tcp"], "there is no SCTP"),
     (
         &["bursts", "bursts_11e", "iterated_bidirectional", "tcp_2up_square_westwood"],
         "write its streams as [[flow]]s",

@@ -148,9 +148,8 @@ impl Built {
             spec::Os::WindowsXp => world.set_stack(id, Stack::WindowsXp),
             spec::Os::Solaris => world.set_stack(id, Stack::Solaris),
         }
-        if experiment.modern {
-            world.set_iperf(id, Iperf::V2_1);
-        }
+        let least = if experiment.modern { Iperf::V2_1 } else { Iperf::V2_0 };
+        world.set_iperf(id, host.iperf.max(least));
         if let Some(cost) = &host.cost {
             let (packet, thread) = (cost.packet.clone(), cost.thread.clone());
             let spec::Cost { byte_ps, tick, send, classify, clock, qdisc, .. } = *cost;

@@ -250,7 +250,12 @@ impl Folder {
     /// # Errors
     /// A sentence when it is none or not whole.
     pub fn read(path: &Path) -> Result<Folder, String> {
-        let path = if path.is_file() { path.parent().unwrap_or(Path::new(".")) } else { path };
+        let given = path;
+        let path = match path.parent() {
+            Some(parent) if path.is_file() && parent.as_os_str().is_empty() => Path::new("."),
+            Some(parent) if path.is_file() => parent,
+            _ => path,
+        };
         if !path.is_dir() {
             return Err(format!("{} is not a run folder: it has no record.json", path.display()));
         }
@@ -260,6 +265,9 @@ impl Folder {
             let full = path.join(name);
             let limit = if name == "record.json" { RECORD } else { PART };
             roots.read(&full, limit).map_err(|e| match full.symlink_metadata().is_err() {
+                true if given.is_file() => {
+                    format!("{} lies in no run folder: there is no {name} beside it", given.display())
+                }
                 true => format!("{} is not a run folder: it has no {name}", path.display()),
                 false => format!("cannot read {}: {e}", full.display()),
             })

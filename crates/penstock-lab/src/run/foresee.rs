@@ -340,8 +340,24 @@ pub(super) fn warnings(experiment: &Experiment, built: &Built) -> Vec<Warning> {
             told.tell(&flow.place, Who::Flow(number), cause, help);
         }
     }
+    told.order.extend(nothing_is_sent(experiment));
     told.order.extend(rates_in_bytes(experiment));
     told.order
+}
+
+/// An experiment without any traffic: its summary would be empty, and nothing would say why. Who expects something of the setups alone knows it.
+fn nothing_is_sent(experiment: &Experiment) -> Option<Warning> {
+    let idle = experiment.apps.is_empty() && experiment.flows.is_empty() && experiment.expects.is_empty();
+    let host = experiment.hosts.iter().find(|host| !host.switch)?;
+    let place = host.place.clone();
+    let to = experiment.hosts.iter().rfind(|other| !other.switch && other.name != host.name);
+    let to = to.map_or("ADDRESS", |other| other.name.as_str());
+    idle.then(|| Warning {
+        cause: "nothing is sent in this run: there is no [[app]], no [[flow]] and no [[test]]".to_owned(),
+        help: format!("add e.g. [[app]] with on = \"{}\" and run = \"ping -c 3 {to}\"", host.name),
+        place,
+        who: Vec::new(),
+    })
 }
 
 /// The first rate of the file in tc's `bps`, which are bytes: most who write `10Mbps` mean bits.

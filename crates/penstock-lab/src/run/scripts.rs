@@ -209,7 +209,15 @@ impl Built {
                 None => Diagnostic { line, ..Diagnostic::error(format!("{}: {first}", host.name)) },
             };
             let words = given.map_or(&[][..], |g| &g.words);
-            faults.push(placed(advice::on(fault, words), script, experiment));
+            let mut fault = placed(advice::on(fault, words), script, experiment);
+            // A shell takes the CR for a part of the last word, as here.
+            if script.text.split('\n').nth(line as usize - 1).is_some_and(|text| text.ends_with('\r')) {
+                fault.help = format!(
+                    "its lines end as those of Windows (CR LF), and the CR is part of the last word: sed -i 's/\\r$//' {}",
+                    script.file
+                );
+            }
+            faults.push(fault);
         }
         if status != 0 && faults.len() == before && !host.setup_may_fail {
             let message = format!("{}: {}", host.name, setup::ended(status, &rest));

@@ -1,4 +1,4 @@
-//! Number forms that iperf and iperf3 share.
+//! Forms of numbers and times that several programs share.
 
 /// `byte_snprintf` of iperf 2.0.x, `unit_snprintf` of iperf3: four places and a unit. `format`: `a` bits by 1000,
 /// `A` bytes by 1024, both with the unit that fits; `k m g b` and `K M G B` for one unit.
@@ -42,6 +42,21 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     } else {
         penstock_model::time::general(100.0 * part as f64 / whole as f64, 2)
     }
+}
+
+/// Day and time as `iso_time` of mtr has it, `2026-01-01T00:00:00+0000`: seconds since 1970, in UTC.
+pub(crate) fn date(seconds: i64) -> String {
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // Years begin in March, eras of 400 years in one that can be divided by it.
+    let shifted = days + 719_468;
+    let (era, day) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let part = (5 * day + 2) / 153;
+    let (day, month) = (day - (153 * part + 2) / 5 + 1, if part < 10 { part + 3 } else { part - 9 });
+    let year = year + era * 400 + i64::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}+0000")
 }
 
 #[cfg(test)]

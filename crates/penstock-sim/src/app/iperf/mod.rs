@@ -3,17 +3,21 @@
 //! Follows: iperf 2.0.4 `src/Settings.cpp`, `Locale.c`, `ReportDefault.c`, `Reporter.c`; 2.0.5 where it differs: the header is
 //! printed once, the UDP header has one blank more, 128 KB buffers (profile 6.12; 8 KB before).
 //! With [`Iperf::V2_1`] a client of TCP ends as 2.1.8 does (`Client.cpp` `FinishTrafficActions`, `AwaitServerCloseEvent`); what is printed
-//! keeps the form of 2.0.5.
-//! Differs: IPv4 unicast only; no `-d`, `-r`, `-y`; a connection that fails ends the program with status 1.
+//! keeps the form of 2.0.5. With [`Iperf::V2_2`] it has the options and prints in the form of 2.2.1 (`v22`, `rows`).
+//! Differs: unicast only; options that are not here are refused; a connection that fails ends the program with status 1 (2.2 with 0).
 
+#[cfg(test)]
+mod recorded;
 mod report;
+mod rows;
 mod tcp;
 mod udp;
+pub(crate) mod v22;
 
 pub(crate) use tcp::throughput;
 
 use crate::app::form::units;
-use crate::app::options::{self, Known, c_number, o, scaled, seconds};
+use crate::app::options::{self, Known, NotHere, c_number, o, scaled, seconds};
 use crate::app::{Cx, Failure, Family, Program};
 use crate::sock::SockOpts;
 use crate::spec::{Iperf, Stack};
@@ -25,23 +29,18 @@ pub(crate) const SEPARATOR: &str = "--------------------------------------------
 pub(crate) const KNOWN: &[Known] = &[
     o('b', "bandwidth", true),
     o('c', "client", true),
-    o('d', "dualtest", false),
     o('f', "format", true),
     o('h', "help", false),
     o('i', "interval", true),
     o('l', "len", true),
     o('m', "print_mss", false),
     o('n', "num", true),
-    o('o', "output", true),
     o('p', "port", true),
-    o('r', "tradeoff", false),
     o('s', "server", false),
     o('t', "time", true),
     o('u', "udp", false),
     o('v', "version", false),
     o('w', "window", true),
-    o('x', "reportexclude", true),
-    o('y', "reportstyle", true),
     o('B', "bind", true),
     o('C', "compatibility", false),
     o('D', "daemon", false),
@@ -49,10 +48,25 @@ pub(crate) const KNOWN: &[Known] = &[
     o('N', "nodelay", false),
     o('P', "parallel", true),
     o('S', "tos", true),
-    o('T', "ttl", true),
     o('U', "single_udp", false),
     o('V', "ipv6_domain", false),
     o('Z', "linux-congestion", true),
+];
+
+/// What 2.0 has and is not here.
+pub(crate) const NOT_HERE: &[NotHere] = &[
+    (
+        "-d --dualtest -r --tradeoff -R --reverse --full-duplex -L --listenport",
+        "run the client on the other host, or write a second [[app]] there",
+    ),
+    ("-T --ttl", "there are no datagrams to groups; the system's TTL is net.ipv4.ip_default_ttl"),
+    ("-F --fileinput -I --stdin", "there is no file to send; -n says how many bytes"),
+    ("-o --output", "write > FILE in a script; what an [[app]] prints is in apps/"),
+    ("-x --reportexclude", "grep in a script chooses the lines"),
+    ("-y --reportstyle", "write iperf = \"2.2\" in the [host]: it has -y C"),
+    ("--trip-times --histograms", "ping measures round trips, a [[flow]] the delay of each packet"),
+    ("--bounceback", "[[flow]] with load = \"echo\" sends requests that are answered"),
+    ("-e --enhanced --dscp", "it is of iperf 2.1 and 2.2: write iperf = \"2.2\" in the [host]"),
 ];
 
 const USAGE: &str = "Usage: iperf [-s|-c host] [options]\nTry `iperf --help' for more information.\n";
@@ -117,6 +131,20 @@ pub(crate) struct Settings {
     pub(crate) waits: bool,
     /// Warnings, before anything else is printed.
     pub(crate) warnings: String,
+    /// What 2.2 has besides.
+    pub(crate) new: Option<New>,
+}
+
+/// What only iperf 2.2 has.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct New {
+    pub(crate) enhanced: bool,
+    /// `-y C`.
+    pub(crate) csv: bool,
+    /// The type of service was asked for.
+    pub(crate) tos_set: bool,
+    /// Bits per second that a client of TCP keeps to (`-b`).
+    pub(crate) rate: Option<u64>,
 }
 
 /// Reads the arguments and makes client or server.
@@ -126,7 +154,7 @@ pub(crate) fn parse(
     stack: Stack,
     iperf: Iperf,
 ) -> Result<Box<dyn Program>, Failure> {
-    let settings = Settings { waits: iperf == Iperf::V2_1, ..settings(args, kernel, stack)? };
+    let settings = Settings { waits: iperf >= Iperf::V2_1, ..settings(args, kernel, stack, iperf)? };
     Ok(match (settings.server, settings.udp) {
         (true, false) => Box::new(tcp::Server::new(settings)),
         (true, true) => Box::new(udp::Server::new(settings)),
@@ -135,8 +163,11 @@ pub(crate) fn parse(
     })
 }
 
-fn settings(args: &[&str], kernel: Kernel, stack: Stack) -> Result<Settings, Failure> {
-    let (options, rest) = options::parse("iperf", args, KNOWN, USAGE, 1)?;
+fn settings(args: &[&str], kernel: Kernel, stack: Stack, iperf: Iperf) -> Result<Settings, Failure> {
+    let newest = iperf >= Iperf::V2_2;
+    let (known, not_here) = if newest { (v22::KNOWN, v22::NOT_HERE) } else { (KNOWN, NOT_HERE) };
+    let (options, rest) = options::parse_all("iperf", args, known, not_here, USAGE, 1)?;
+    let udp = options.iter().any(|(letter, _)| *letter == 'u');
     let (mut client, mut server) = (false, false);
     let mut len = None;
     let mut s = Settings {
@@ -162,6 +193,7 @@ fn settings(args: &[&str], kernel: Kernel, stack: Stack) -> Result<Settings, Fai
         family: Family::Four,
         waits: false,
         warnings: String::new(),
+        new: newest.then(New::default),
     };
     let bytes =
         |text: &str| scaled(&text.to_ascii_uppercase(), &[('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)]);
@@ -171,6 +203,14 @@ fn settings(args: &[&str], kernel: Kernel, stack: Stack) -> Result<Settings, Fai
     for (letter, value) in options {
         let wrong = || Failure::new(format!("iperf: invalid value \"{value}\" for -{letter}\n{USAGE}"), 1);
         match letter {
+            'b' if newest => {
+                let rate = bits(value).filter(|&r| r > 0).ok_or_else(wrong)?;
+                match &mut s.new {
+                    _ if udp => s.udp_rate = rate,
+                    Some(new) => new.rate = Some(rate),
+                    None => {}
+                }
+            }
             'b' => {
                 if !s.udp {
                     s.warnings.push_str("WARNING: option -b implies udp testing\n");
@@ -189,16 +229,36 @@ fn settings(args: &[&str], kernel: Kernel, stack: Stack) -> Result<Settings, Fai
             's' if client => s.warnings.push_str("WARNING: option -s is not valid for client mode\n"),
             's' => server = true,
             'V' => s.family = Family::Six,
-            'd' | 'r' | 'y' | 'T' => {
-                return Err(Failure::new(format!("iperf: option -{letter} is not modelled\n"), 1));
+            'e' => s.new.get_or_insert_default().enhanced = true,
+            'y' if value == "C" || value == "c" => s.new.get_or_insert_default().csv = true,
+            'y' => s
+                .warnings
+                .push_str(&format!("WARNING: unknown reporting style \"{value}\", switching to default\n")),
+            v22::DSCP => {
+                let dscp = match c_number(value) {
+                    Some(n) => u8::try_from(n).ok().filter(|&n| n < 64),
+                    None => penstock_packet::dscp::parse(value),
+                };
+                s.tos = dscp.ok_or_else(wrong)? << 2;
+                s.new.get_or_insert_default().tos_set = true;
             }
             'f' => {
                 s.format = value.chars().next().filter(|c| "kmgKMGaAbB".contains(*c)).unwrap_or('a');
             }
+            'h' if newest => return Err(Failure::new(v22::help(), 0)),
+            'v' if newest => return Err(Failure::new("iperf version 2.2.1 (4 Nov 2024) pthreads\n", 0)),
             'h' => return Err(Failure::new(HELP, 1)),
             'v' => return Err(Failure::new("iperf version 2.0.5 (08 Jul 2010) pthreads\n", 1)),
             'i' => {
                 let ns = seconds(value).ok_or_else(wrong)?;
+                if newest {
+                    if ns < 5_000_000 {
+                        s.warnings
+                            .push_str("WARNING: interval too small, increasing to 5.000 milliseconds.\n");
+                    }
+                    s.interval = Span::from_ns(ns.max(5_000_000));
+                    continue;
+                }
                 if ns < 500_000_000 {
                     let text = format!(
                         "WARNING: interval too small, increasing from {:3.2} to 0.5 seconds.\n",
@@ -231,6 +291,10 @@ fn settings(args: &[&str], kernel: Kernel, stack: Stack) -> Result<Settings, Fai
             'P' => {
                 s.threads = c_number(value).filter(|n| (1..=4096).contains(n)).ok_or_else(wrong)? as u32;
             }
+            'S' if newest && c_number(value).is_none() => {
+                s.tos = penstock_packet::dscp::parse(value).ok_or_else(wrong)? << 2;
+                s.new.get_or_insert_default().tos_set = true;
+            }
             'S' => s.tos = c_number(value).filter(|n| (0..=255).contains(n)).ok_or_else(wrong)? as u8,
             'Z' => s.congestion = Some(value.to_owned()),
             'B' => s.bind = Some(value.to_owned()),
@@ -244,6 +308,13 @@ fn settings(args: &[&str], kernel: Kernel, stack: Stack) -> Result<Settings, Fai
         return Err(Failure::new(USAGE, 1));
     }
     s.server = server;
+    if let Some(new) = &mut s.new {
+        new.tos_set |= s.tos > 0;
+        if new.csv && new.enhanced {
+            let text = "iperf: -y C with -e is not simulated: write one of them\n";
+            return Err(Failure::new(text, 1));
+        }
+    }
     let old = kernel == Kernel::V2_6_35 || stack == Stack::WindowsXp;
     let default = match (s.udp, old) {
         (true, _) if s.family == Family::Six => 1450,
@@ -268,7 +339,10 @@ impl Settings {
         SockOpts { tos: self.tos, ..SockOpts::default() }
     }
     /// The head of the output; `window` is what the socket answers, bytes.
-    fn report(&self, window: u32) -> String {
+    fn report(&self, window: u32, app: u32, cc: Option<&str>) -> String {
+        if self.new.is_some() {
+            return self.report_2_2(window, app, cc);
+        }
         let mut text = String::from(SEPARATOR);
         let protocol = if self.udp { "UDP" } else { "TCP" };
         if self.server {
@@ -296,6 +370,9 @@ impl Settings {
     }
     /// The number that stands for a socket in the reports: the file descriptor, or Windows's handle.
     fn id(&self, n: u32) -> u32 {
+        if self.new.is_some() {
+            return 1 + n;
+        }
         match self.stack {
             Stack::Linux | Stack::Ios | Stack::Solaris => 3 + n,
             Stack::WindowsXp => 1912 - 16 * n.min(100),
@@ -345,7 +422,7 @@ mod tests {
 
     fn read(line: &str) -> Result<Settings, Failure> {
         let args: Vec<&str> = line.split_whitespace().collect();
-        settings(&args, Kernel::V6_12, Stack::Linux)
+        settings(&args, Kernel::V6_12, Stack::Linux, Iperf::V2_0)
     }
 
     #[test]
@@ -362,7 +439,7 @@ mod tests {
         assert_eq!(read("-c h -n 1M").unwrap().amount, 1 << 20);
         assert_eq!(read("-c h -S 0x10").unwrap().tos, 16);
         assert_eq!(read("-c h").unwrap().len, 131_072);
-        assert_eq!(settings(&["-c", "h"], Kernel::V2_6_35, Stack::Linux).unwrap().len, 8192);
+        assert_eq!(settings(&["-c", "h"], Kernel::V2_6_35, Stack::Linux, Iperf::V2_0).unwrap().len, 8192);
         assert_eq!(read("").unwrap_err().text, USAGE);
         assert!(read("-c h -k 3").unwrap_err().text.starts_with("iperf: invalid option -- 'k'\n"));
         assert!(read("-c h -P x").is_err());
@@ -370,14 +447,14 @@ mod tests {
 
     #[test]
     fn the_head_is_iperf_s() {
-        let s = settings(&["-c", "10.3.31.88"], Kernel::V2_6_35, Stack::Linux).unwrap();
+        let s = settings(&["-c", "10.3.31.88"], Kernel::V2_6_35, Stack::Linux, Iperf::V2_0).unwrap();
         let want = format!(
             "{SEPARATOR}Client connecting to 10.3.31.88, TCP port 5001\nTCP window size: 16.0 KByte (default)\n{SEPARATOR}"
         );
-        assert_eq!(s.report(16_384), want);
+        assert_eq!(s.report(16_384, 0, None), want);
         let s = read("-s -u").unwrap();
         assert!(
-            s.report(212_992)
+            s.report(212_992, 0, None)
                 .contains("Receiving 1470 byte datagrams\nUDP buffer size:  208 KByte (default)\n")
         );
     }

@@ -8,9 +8,11 @@
 //! a client writes 60 bytes that say which test this is, and its report counts them; the server answers with 28 bytes, which the client
 //! leaves unread until it has shut its side down. `SO_SNDTIMEO` of half the interval of reports, or of half the transfer's time without one. A write that
 //! has waited so long in all returns what the socket has taken (`tcp_sendmsg_locked`), and the next one takes at once whatever is free.
+//!
+//! 2.2.1 writes 64 bytes first. With `-b` (`RunRateLimitedTCP`) a write waits until what was written before it is within the rate.
 
 use crate::app::iperf::report::{Printer, Report, Sums};
-use crate::app::iperf::{Settings, peer_line};
+use crate::app::iperf::{Settings, peer_line, v22};
 use crate::app::{Cx, Program};
 use crate::intent::Intent;
 use crate::sock::{Kind, Listener, SockOpts};
@@ -18,8 +20,9 @@ use crate::wake::Wake;
 use penstock_model::{Span, Time};
 use std::net::IpAddr;
 
-/// What a client of 2.1 says first, bytes (`struct client_tcp_testhdr` without what only other tests need).
+/// What a client of 2.1 says first, and one of 2.2, bytes (`struct client_tcp_testhdr` without what only other tests need).
 const HEADER: u64 = 60;
+const HEADER_2_2: u64 = 64;
 /// What a server of 2.1 answers, bytes (`struct client_hdr_ack` without the times of `--trip-times`).
 const HEADER_ACK: u64 = 28;
 
@@ -41,8 +44,14 @@ struct Stream {
     untold: u64,
     /// The write under way has begun to wait.
     waiting: bool,
-    /// Rings when it has waited as long as it may.
+    /// Rings when it has waited as long as it may, or when its rate lets it write.
     timer: u32,
+    /// It waits for its rate.
+    paced: bool,
+    /// Bytes written.
+    written: u64,
+    /// When it began to connect, and was connected.
+    connecting: (Time, Time),
 }
 
 /// `iperf -c`.
@@ -54,13 +63,14 @@ pub(crate) struct Client {
     end: Option<Time>,
     /// Its thread that prints has not had the processor yet.
     silent: bool,
+    began: Time,
 }
 
 impl Client {
     pub(crate) fn new(settings: Settings) -> Client {
-        let printer = Printer::new(settings.format);
+        let printer = settings.printer();
         let sums = Sums::new(settings.threads);
-        Client { settings, printer, sums, streams: Vec::new(), end: None, silent: true }
+        Client { settings, printer, sums, streams: Vec::new(), end: None, silent: true, began: Time::ZERO }
     }
     fn flush(&mut self, cx: &mut Cx<'_>) {
         if self.silent {
@@ -77,10 +87,22 @@ impl Client {
         }
         let window =
             self.streams.first().and_then(|s| cx.net.endpoint(s.sock)).map_or(0, |e| e.info().sndbuf);
-        cx.print(&self.settings.report(window));
+        // 2.2 looks before it connects.
+        let window = match self.settings.new {
+            Some(_) => self.settings.tcp_config(cx).map_or(window, |cfg| cfg.sndbuf.initial()),
+            None => window,
+        };
+        let cc = self.streams.first().and_then(|s| cx.net.endpoint(s.sock)).map(|e| e.info().cc);
+        cx.print(&self.settings.report(window, cx.app, cc));
         for (stream, i) in self.streams.iter().zip(0..) {
             let s = &cx.net.sockets[stream.sock];
-            let line = peer_line(self.settings.id(i), s.local, s.remote);
+            let (id, ends) = (self.settings.id(i), (s.local, s.remote));
+            let line = if self.settings.new.is_some() {
+                let (from, to) = stream.connecting;
+                self.settings.peer_2_2(id, ends, v22::tcp(stream.sock, cx.net), Some(to - from), cx)
+            } else {
+                peer_line(id, ends.0, ends.1)
+            };
             cx.print(&line);
         }
     }
@@ -95,13 +117,21 @@ impl Client {
             self.head(cx);
         }
         self.end = self.settings.time.map(|t| now + t);
+        self.began = now;
         for i in 0..self.streams.len() {
-            let id = self.settings.id(i as u32);
-            self.streams[i].report = Report::new(id, i as u32, false, now, self.settings.interval);
+            let (id, sock) = (self.settings.id(i as u32), self.streams[i].sock);
+            let (local, peer) = (cx.net.sockets[sock].local, cx.net.sockets[sock].remote);
+            let mut report = Report::new(id, i as u32, false, now, self.settings.interval);
+            if self.settings.new.is_some() {
+                report = report.with(self.settings.len, v22::ends(local, peer));
+                report.tcp(v22::tcp(sock, cx.net).unwrap_or_default());
+            }
+            self.streams[i].report = report;
         }
         for i in 0..self.streams.len() {
             if self.settings.waits {
-                let took = cx.net.tcp_write(self.streams[i].sock, HEADER);
+                let header = if self.settings.new.is_some() { HEADER_2_2 } else { HEADER };
+                let took = cx.net.tcp_write(self.streams[i].sock, header);
                 self.count(i, took, cx);
             }
             self.write(i, cx);
@@ -121,7 +151,7 @@ impl Client {
     }
     /// Writes buffer after buffer until the socket is full or the transfer over.
     fn write(&mut self, i: usize, cx: &mut Cx<'_>) {
-        while !self.streams[i].done && !self.streams[i].closing {
+        while !self.streams[i].done && !self.streams[i].closing && !self.streams[i].paced {
             let stream = &mut self.streams[i];
             stream.left -= cx.net.tcp_write(stream.sock, stream.left);
             if stream.left > 0 {
@@ -144,6 +174,22 @@ impl Client {
         cx.net.wakes.stop_timer(stream.timer);
         self.count(i, len, cx);
         let (now, stream) = (cx.now(), &mut self.streams[i]);
+        stream.written += len;
+        let rate = self.settings.new.as_ref().and_then(|new| new.rate);
+        if let Some(rate) = rate {
+            let ns = u128::from(stream.written) * 8_000_000_000 / u128::from(rate);
+            let due = self.began + Span::from_ns(i64::try_from(ns).unwrap_or(i64::MAX / 2));
+            if due > now {
+                stream.paced = true;
+                cx.net.set_timer(stream.timer, due);
+                return;
+            }
+        }
+        self.written(i, cx);
+    }
+    /// Whether another write follows.
+    fn written(&mut self, i: usize, cx: &mut Cx<'_>) {
+        let (now, stream) = (cx.now(), &mut self.streams[i]);
         let over = match self.end {
             Some(end) => now >= end,
             None => stream.amount == 0,
@@ -159,12 +205,28 @@ impl Client {
     /// So many bytes were written.
     fn count(&mut self, i: usize, len: u64, cx: &Cx<'_>) {
         let stream = &mut self.streams[i];
-        if stream.report.has_intervals() && len > 0 {
+        let new = self.settings.new.is_some();
+        if new
+            && stream.report.due().is_some_and(|due| due < cx.now())
+            && let Some(tcp) = v22::tcp(stream.sock, cx.net)
+        {
+            stream.report.tcp(tcp);
+        }
+        if (stream.report.has_intervals() || new) && len > 0 {
             stream.report.packet(cx.now(), len, &mut self.printer, &mut self.sums);
         } else {
             stream.untold += len;
         }
         stream.amount = stream.amount.saturating_sub(len);
+    }
+    /// A connection did not come about.
+    fn not_connected(&mut self, i: u32, to: (IpAddr, u16), why: &str, cx: &mut Cx<'_>) {
+        if self.settings.new.is_some() && std::mem::take(&mut self.silent) {
+            let Some(cfg) = self.settings.tcp_config(cx) else { return };
+            cx.print(&self.settings.report(cfg.sndbuf.initial(), cx.app, Some(cfg.cc.name)));
+        }
+        let now = cx.now();
+        cx.print(&self.settings.refused(self.settings.id(i), to, why, now));
     }
     fn finish(&mut self, i: usize, cx: &mut Cx<'_>) {
         let now = cx.now();
@@ -175,6 +237,7 @@ impl Client {
         }
         let stats = stream.report.close(now, &mut self.printer, &mut self.sums);
         if self.settings.print_mss
+            && self.settings.new.is_none()
             && let Some(e) = cx.net.endpoint(stream.sock)
         {
             let mss = e.info().snd_mss;
@@ -232,9 +295,12 @@ impl Program for Client {
                     untold: 0,
                     waiting: false,
                     timer,
+                    paced: false,
+                    written: 0,
+                    connecting: (cx.now(), cx.now()),
                 }),
                 Err(error) => {
-                    cx.print(&format!("connect failed: {error}\n"));
+                    self.not_connected(i, (addr, self.settings.port), error, cx);
                     cx.exit(1);
                     return;
                 }
@@ -245,7 +311,10 @@ impl Program for Client {
     fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>) {
         match wake {
             Wake::Connected(sock) => {
-                self.streams.iter_mut().filter(|s| s.sock == sock).for_each(|s| s.connected = true);
+                let now = cx.now();
+                for stream in self.streams.iter_mut().filter(|s| s.sock == sock) {
+                    (stream.connected, stream.connecting.1) = (true, now);
+                }
                 if self.streams.iter().all(|s| s.connected) {
                     self.begin(cx);
                 }
@@ -261,7 +330,10 @@ impl Program for Client {
             }
             Wake::Timer(i) => {
                 let i = i as usize;
-                if !self.streams[i].done && !self.streams[i].closing {
+                if std::mem::take(&mut self.streams[i].paced) {
+                    self.written(i, cx);
+                    self.write(i, cx);
+                } else if !self.streams[i].done && !self.streams[i].closing {
                     self.returned(i, cx);
                     self.write(i, cx);
                 }
@@ -277,7 +349,8 @@ impl Program for Client {
                     cx.print(&format!("write2 failed: {error}\n"));
                     self.finish(i, cx);
                 } else {
-                    cx.print(&format!("connect failed: {error}\n"));
+                    let to = cx.net.sockets[sock].remote;
+                    self.not_connected(i as u32, to, error, cx);
                     cx.exit(1);
                 }
             }
@@ -318,7 +391,7 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn new(settings: Settings) -> Server {
-        let printer = Printer::new(settings.format);
+        let printer = settings.printer();
         Server { settings, printer, connections: Vec::new(), groups: Vec::new(), streams: 0 }
     }
     fn group(groups: &mut Vec<(IpAddr, Sums)>, peer: IpAddr) -> &mut Sums {
@@ -347,9 +420,17 @@ impl Server {
                 cx.net.tcp_write(c.sock, HEADER_ACK);
             }
         }
-        if c.report.has_intervals() {
+        let new = self.settings.new.is_some();
+        if c.report.has_intervals() || new {
             let sums = Server::group(&mut self.groups, c.peer);
-            c.report.packet(now, n, &mut self.printer, sums);
+            // In 2.2 the rows tell of reads, each of which takes a buffer at most.
+            let most = if new { u64::from(self.settings.len) } else { n };
+            let mut left = n;
+            while left > 0 {
+                let read = left.min(most);
+                c.report.packet(now, read, &mut self.printer, sums);
+                left -= read;
+            }
             if !self.printer.text.is_empty() {
                 self.flush(cx);
             }
@@ -383,7 +464,7 @@ impl Program for Server {
     fn start(&mut self, cx: &mut Cx<'_>) {
         cx.print(&self.settings.warnings);
         let Some(cfg) = self.settings.tcp_config(cx) else { return };
-        let window = cfg.rcvbuf.initial();
+        let (window, cc) = (cfg.rcvbuf.initial(), cfg.cc.name);
         let opts = SockOpts { tos: self.settings.tos, ..SockOpts::default() };
         let listener = Listener { cfg: Box::new(cfg), backlog: 10, sink: false };
         if cx.net.tcp_listen(cx.host, cx.app, self.settings.port, opts, listener).is_none() {
@@ -391,7 +472,7 @@ impl Program for Server {
             cx.exit(1);
             return;
         }
-        cx.print(&self.settings.report(window));
+        cx.print(&self.settings.report(window, cx.app, Some(cc)));
     }
 
     fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>) {
@@ -404,17 +485,27 @@ impl Program for Server {
                     debug_assert!(!matches!(s.kind, Kind::Udp(_)));
                     (s.local, s.remote)
                 };
-                // The listening socket is the first; an accepted one gets the lowest free number after it.
-                let mut n = 1;
+                // The listening socket is the first; an accepted one gets the lowest free number after it. 2.2 counts transfers instead.
+                let mut n = if self.settings.new.is_some() { self.streams } else { 1 };
                 while self.connections.iter().any(|c| c.report.id == self.settings.id(n)) {
                     n += 1;
                 }
                 let id = self.settings.id(n);
-                cx.print(&peer_line(id, local, peer));
+                let line = if self.settings.new.is_some() {
+                    self.settings.peer_2_2(id, (local, peer), v22::tcp(sock, cx.net), None, cx)
+                } else {
+                    peer_line(id, local, peer)
+                };
+                cx.print(&line);
                 Server::group(&mut self.groups, peer.0).threads += 1;
-                let report = Report::new(id, self.streams, false, now, self.settings.interval);
+                let report = Report::new(id, self.streams, false, now, self.settings.interval)
+                    .with(self.settings.len, v22::ends(peer, local));
                 self.streams += 1;
-                let header = if self.settings.waits { HEADER } else { 0 };
+                let header = match (self.settings.waits, self.settings.new.is_some()) {
+                    (true, true) => HEADER_2_2,
+                    (true, false) => HEADER,
+                    (false, _) => 0,
+                };
                 self.connections.push(Connection { sock, peer: peer.0, report, untold: 0, header });
             }
             Wake::Readable(sock) => {

@@ -2,11 +2,12 @@
 //!
 //! Follows: iperf 2.0.4 `Client.cpp` `Run`, `write_UDP_FIN`; `Server.cpp` `Run`, `write_UDP_AckFIN`; `Listener.cpp`.
 //! Datagrams are numbered from 0 and sent with a delay that makes up for late ones; the last has a negative number and is
-//! answered with what the server has counted.
+//! answered with what the server has counted. 2.2 numbers them from 1, and its last one counts for nothing but "Sent".
 
-use crate::app::iperf::report::{Printer, Report, Stats, Sums};
+use crate::app::iperf::report::{Printer, Report, Sums};
+use crate::app::iperf::rows::{More, Spread, Stats};
 use crate::app::iperf::tcp::throughput;
-use crate::app::iperf::{Settings, peer_line};
+use crate::app::iperf::{Settings, peer_line, v22};
 use crate::app::{Cx, Program};
 use crate::index::NONE;
 use crate::intent::Intent;
@@ -46,7 +47,7 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(settings: Settings) -> Client {
-        let printer = Printer::new(settings.format);
+        let printer = settings.printer();
         let sums = Sums::new(settings.threads);
         let delay_target_us = (u64::from(settings.len) * 8_000_000 / settings.udp_rate.max(1)) as i64;
         Client { settings, printer, sums, streams: Vec::new(), end: None, delay_target_us }
@@ -116,9 +117,14 @@ impl Client {
         let now = cx.now();
         let stream = &mut self.streams[i];
         stream.done = true;
-        let sent = stream.next;
+        // In 2.2 the number is that of the last datagram, which is not sent yet.
+        let new = self.settings.new.is_some();
+        let sent = stream.next - u64::from(new);
         let stats = stream.report.close(now, &mut self.printer, &mut self.sums);
-        self.printer.text.push_str(&format!("[{:3}] Sent {sent} datagrams\n", stream.report.id));
+        if !self.settings.new.as_ref().is_some_and(|new| new.csv) {
+            let line = format!("[{:3}] Sent {} datagrams\n", stream.report.id, stream.next);
+            self.printer.text.push_str(&line);
+        }
         let bytes = cx.result.bytes.unwrap_or(0) + stats.bytes;
         let duration = cx.result.duration.unwrap_or_default().max(stats.end);
         cx.result.bytes = Some(bytes);
@@ -199,18 +205,24 @@ impl Program for Client {
                 window = u.sndbuf;
             }
             if i == 0 {
-                cx.print(&self.settings.report(window));
+                cx.print(&self.settings.report(window, cx.app, None));
             }
             let id = self.settings.id(i);
             let s = &cx.net.sockets[sock];
-            let line = peer_line(id, s.local, s.remote);
+            let (local, remote) = (s.local, s.remote);
+            let line = if self.settings.new.is_some() {
+                self.settings.peer_2_2(id, (local, remote), None, None, cx)
+            } else {
+                peer_line(id, local, remote)
+            };
             cx.print(&line);
             let timer = cx.net.wakes.new_timer(cx.app, i);
             self.streams.push(Stream {
                 sock,
-                report: Report::new(id, i, false, now, self.settings.interval),
+                report: Report::new(id, i, false, now, self.settings.interval)
+                    .with(self.settings.len, v22::ends(local, remote)),
                 timer,
-                next: 0,
+                next: u64::from(self.settings.new.is_some()),
                 delay_us: 0,
                 last_us: now.as_ns() / 1000,
                 amount: self.settings.amount,
@@ -258,19 +270,40 @@ impl Program for Client {
                         errors: at(3) as u64,
                         datagrams: at(4) as u64,
                         out_of_order: at(5) as u64,
+                        more: told(&m.values),
                     };
                     let packets = cx.result.packets.unwrap_or_default();
                     cx.result.packets =
                         Some((packets.0, packets.1 + stats.datagrams.saturating_sub(stats.errors)));
                     cx.result.jitter = Some(Span::from_ns(at(2)));
-                    self.printer.text.push_str(&format!("[{id:3}] Server Report:\n"));
-                    self.printer.line(Some(id), &stats, true);
+                    self.printer.relay(id, &stats);
                     self.flush(cx);
                 }
                 self.close(i, cx);
             }
             _ => {}
         }
+    }
+}
+
+/// What a server of 2.2 tells besides: of the delays how many, their sum, least, greatest and deviation; the datagrams, and how many a second.
+fn tell(stats: &Stats) -> [i64; 7] {
+    let (t, more) = (&stats.more.transit, &stats.more);
+    let ns = |seconds: f64| (seconds * 1e9).round() as i64;
+    let seconds = stats.end.as_secs_f64();
+    let pps = if seconds > 0.0 { more.packets as f64 / seconds } else { 0.0 };
+    [t.n as i64, ns(t.sum), ns(t.min), ns(t.max), ns(t.deviation()), more.packets as i64, pps.round() as i64]
+}
+/// The other way round.
+fn told(values: &[i64]) -> More {
+    let at = |n: usize| values.get(n + 6).copied().unwrap_or(0);
+    let seconds = |n: usize| at(n) as f64 / 1e9;
+    More {
+        transit: Spread::of(at(0) as u64, [seconds(1), seconds(2), seconds(3), seconds(4)]),
+        packets: at(5) as u64,
+        pps: at(6) as f64,
+        whole: true,
+        ..More::default()
     }
 }
 
@@ -295,7 +328,7 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn new(settings: Settings) -> Server {
-        let printer = Printer::new(settings.format);
+        let printer = settings.printer();
         Server { settings, printer, sums: Sums::new(0), sock: NONE, peers: Vec::new(), streams: 0 }
     }
 }
@@ -320,7 +353,7 @@ impl Program for Server {
             Kind::Udp(u) if self.settings.window == 0 => u.sndbuf,
             _ => self.settings.window * 2,
         };
-        cx.print(&self.settings.report(window));
+        cx.print(&self.settings.report(window, cx.app, None));
     }
 
     fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>) {
@@ -332,13 +365,20 @@ impl Program for Server {
             // A last datagram of nobody is left alone.
             None if seq & FIN != 0 => return,
             None => {
-                let mut n = 0;
+                let mut n = if self.settings.new.is_some() { self.streams } else { 0 };
                 while self.peers.iter().any(|p| p.answer.is_none() && p.report.id == self.settings.id(n)) {
                     n += 1;
                 }
                 let id = self.settings.id(n);
-                cx.print(&peer_line(id, (to, self.settings.port), from));
-                let report = Report::new(id, self.streams, true, now, self.settings.interval);
+                let local = (to, self.settings.port);
+                let line = if self.settings.new.is_some() {
+                    self.settings.peer_2_2(id, (local, from), None, None, cx)
+                } else {
+                    peer_line(id, local, from)
+                };
+                cx.print(&line);
+                let report = Report::new(id, self.streams, true, now, self.settings.interval)
+                    .with(self.settings.len, v22::ends(from, local));
                 self.streams += 1;
                 self.sums.threads += 1;
                 self.peers.push(Peer { from, report, heard: now, answer: None });
@@ -346,7 +386,7 @@ impl Program for Server {
             }
         };
         let peer = &mut self.peers[i];
-        if peer.answer.is_none() {
+        if peer.answer.is_none() && (seq & FIN == 0 || self.settings.new.is_none()) {
             let transit = now - created;
             peer.report.datagram(now, u64::from(len), seq & !FIN, transit, &mut self.printer, &mut self.sums);
         }
@@ -365,7 +405,7 @@ impl Program for Server {
                     cx.result.throughput_bit_s = throughput(stats.bytes, stats.end);
                     cx.result.packets = Some((stats.datagrams, stats.datagrams.saturating_sub(stats.errors)));
                     cx.result.jitter = Some(Span::from_ns((stats.jitter * 1e9) as i64));
-                    let values = vec![
+                    let mut values = vec![
                         stats.end.as_ns() / 1000 * 1000,
                         stats.bytes as i64,
                         (stats.jitter * 1e6) as i64 * 1000,
@@ -373,6 +413,7 @@ impl Program for Server {
                         stats.datagrams as i64,
                         stats.out_of_order as i64,
                     ];
+                    values.extend(tell(&stats));
                     cx.net.sockets.note(values)
                 }
             };

@@ -223,7 +223,7 @@ impl Settings {
 /// Reads the arguments and makes client or server.
 pub(crate) fn parse(args: &[&str], iperf: Iperf) -> Result<Box<dyn Program>, Failure> {
     let mut settings = settings(args)?;
-    settings.fits &= iperf == Iperf::V2_1;
+    settings.fits &= iperf >= Iperf::V2_1;
     Ok(if settings.server {
         Box::new(server::Server::new(settings))
     } else {

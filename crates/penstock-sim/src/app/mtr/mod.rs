@@ -2,13 +2,15 @@
 //!
 //! Follows: mtr 0.95 `ui/select.c` `select_loop`, `ui/net.c` (`net_send_batch`, `net_process_ping`, `net_max`), `ui/raw.c`,
 //! `packet/construct_unix.c` (sizes), `packet/deconstruct_unix.c` (which messages count).
-//! Differs: names are those of `/etc/hosts`, and known as soon as somebody answers.
+//! Differs: names are those of `/etc/hosts`, and known as soon as somebody answers; a probe of TCP (`-T`) is a SYN whose answer is answered with a RST
+//! (there a socket connects and is closed), and is not sent again.
 
 mod parse;
 mod words;
 
 pub(crate) use parse::{KNOWN, NOT_HERE};
 
+use crate::app::traceroute;
 use crate::app::{Cx, Family, Program, name_of_address};
 use crate::index::NONE;
 use crate::intent::Intent;
@@ -16,7 +18,7 @@ use crate::socket::probe::{Discover, Probe, Unsent};
 use crate::wake::Wake;
 use penstock_model::{Span, Time};
 use penstock_packet::headers::ipproto;
-use penstock_packet::{Icmp, L4, Udp};
+use penstock_packet::{Icmp, L4, Tcp, Udp};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use words::{Field, Head, Named};
@@ -113,6 +115,7 @@ pub(crate) struct Mtr {
     last: i64,
     max_unknown: i64,
     udp: bool,
+    tcp: bool,
     port: u16,
     target: String,
     // Variables
@@ -126,6 +129,9 @@ pub(crate) struct Mtr {
     next: u16,
     /// Probes under way, by sequence number: the hop, and when it left.
     sent: BTreeMap<u16, (usize, Time)>,
+    /// Of probes of TCP, the sequence number by the port that one has; the flow of what they open.
+    ports: BTreeMap<u16, u16>,
+    flow: u32,
     last_time: i64,
     grace_since: Option<i64>,
     timer: u32,
@@ -154,6 +160,7 @@ impl Mtr {
             last: 30,
             max_unknown: 12,
             udp: false,
+            tcp: false,
             port: 0,
             target: String::new(),
             addr: Ipv4Addr::UNSPECIFIED.into(),
@@ -165,6 +172,8 @@ impl Mtr {
             rounds: 0,
             next: SEQUENCE.0,
             sent: BTreeMap::new(),
+            ports: BTreeMap::new(),
+            flow: NONE,
             last_time: 0,
             grace_since: None,
             timer: 0,
@@ -199,10 +208,15 @@ impl Mtr {
             },
         };
         self.ident = (cx.app as u16).wrapping_add(1000);
+        if self.tcp {
+            let to = cx.net.host_of(addr).unwrap_or(cx.host);
+            self.flow = cx.new_flow(cx.flow_name(), cx.host, to, "tcp");
+        }
         let table = &mut cx.net.machines[cx.host as usize].sockets;
-        match self.udp {
-            true => table.raws.push((ipproto::UDP, addr, cx.app)),
-            false => table.pings.push((self.ident, cx.app, 0)),
+        match (self.tcp, self.udp) {
+            (true, _) => table.raws.push((ipproto::TCP, addr, cx.app)),
+            (_, true) => table.raws.push((ipproto::UDP, addr, cx.app)),
+            _ => table.pings.push((self.ident, cx.app, 0)),
         }
         self.batch_at = self.first as usize - 1;
         Ok(())
@@ -223,6 +237,17 @@ impl Mtr {
         self.sent.insert(seq, (index, cx.now()));
         let headers: i64 = if self.addr.is_ipv4() { 20 } else { 40 };
         let (least, l4) = match self.udp {
+            _ if self.tcp => {
+                let port = if self.port == 0 { 80 } else { self.port };
+                let Some(sport) = cx.net.probe_port(cx.host, (self.addr, port)) else {
+                    return Some("mtr-packet reported address in use");
+                };
+                self.ports.insert(sport, seq);
+                let number = cx.net.probe_number(cx.host);
+                let syn = traceroute::syn(self.addr, 0, cx);
+                let l4 = Tcp { sport, dport: port, seq: number, ..syn };
+                (headers + i64::from(l4.header_len()), L4::Tcp(l4))
+            }
             true => {
                 // The port that is not asked for counts.
                 let (sport, dport) = if self.port == 0 { (self.ident, seq) } else { (seq, self.port) };
@@ -233,16 +258,18 @@ impl Mtr {
                 (headers + 8, L4::Icmp(Icmp::new(ty, 0, self.ident, seq)))
             }
         };
+        // A SYN is as long as it is.
+        let size = if self.tcp { least } else { self.size.max(least) };
         let probe = Probe {
             from: self.from,
             to: self.addr,
-            size: (self.size.max(least) - headers).min(65_507) as u32,
+            size: (size - headers).min(65_507) as u32,
             ttl: index as u8 + 1,
             tos: self.tos,
             mark: self.mark,
             label: 0,
             bound: 0,
-            flow: NONE,
+            flow: self.flow,
             discover: Discover::Dont,
             l4,
         };
@@ -257,7 +284,7 @@ impl Mtr {
         if self.size > BUFFER {
             return Some("mtr-packet reported invalid argument");
         }
-        if self.size.max(least) > i64::from(longest) {
+        if size > i64::from(longest) {
             return Some("Unexpected mtr-packet error");
         }
         match cx.net.send_probe(cx.host, &probe) {
@@ -445,7 +472,7 @@ impl Program for Mtr {
         Intent::call(&self.target, None, Some(Span::from_ns(lasts))).over(self.family)
     }
     fn needs_all(&self) -> bool {
-        !self.numeric
+        !self.numeric || self.tcp
     }
     fn largest(&self) -> u32 {
         self.size.clamp(0, 65_507) as u32
@@ -457,7 +484,7 @@ impl Program for Mtr {
             return;
         }
         if self.form == Some(Form::Report) {
-            cx.print(&format!("Start: {}\n", words::date(seconds(cx))));
+            cx.print(&format!("Start: {}\n", crate::app::form::date(seconds(cx))));
         }
         self.timer = cx.net.wakes.new_timer(cx.app, SELECT);
         self.last_time = Mtr::now(cx);
@@ -480,8 +507,17 @@ impl Program for Mtr {
             }
             Wake::Told { from, ty, code, ports, .. } => {
                 let Some(error) = counts(ty, code) else { return };
-                let seq = if self.port == 0 { ports.1 } else { ports.0 };
+                let seq = match self.tcp {
+                    true => self.ports.get(&ports.0).copied().unwrap_or_default(),
+                    false if self.port == 0 => ports.1,
+                    false => ports.0,
+                };
                 self.answered(seq, from, error, cx);
+            }
+            // Whether it opens or refuses.
+            Wake::Segment { from, ports, .. } => {
+                let Some(&seq) = self.ports.get(&ports.1) else { return };
+                self.answered(seq, from, false, cx);
             }
             _ => return,
         }
@@ -500,6 +536,36 @@ mod tests {
         crate::recorded::check("mtr.jsonl", 45);
     }
 
+    /// mtr 0.95 over a router (`vectors/traceroute/mtr-tcp.txt`): the rows without their times are the same, whether the port is open, closed or filtered.
+    #[test]
+    fn probes_of_tcp_are_answered_as_recorded() {
+        let recorded = include_str!("../../../../../vectors/traceroute/mtr-tcp.txt");
+        // Hop, loss and number sent; the addresses are others here.
+        let rows = |text: &str| -> Vec<String> {
+            let rows = text.lines().filter(|line| line.contains("|-- "));
+            let words = rows.map(|line| line.split_whitespace().collect::<Vec<_>>());
+            words.map(|w| format!("{} {} {} {}", w[0], w[1] == "???", w[2], w[3])).collect()
+        };
+        for (options, name) in [
+            ("-T -r -n -c 3", "-T -r -n -c 3"),
+            ("-T -P 81 -r -n -c 3", "-T -P 81 -r -n -c 3"),
+            ("-T -P 82 -r -n -c 2", "-T -P 82 -r -n -c 2"),
+            ("-T -r -n -c 2 -s 200", "-T -r -n -c 2 -s 200"),
+        ] {
+            let (mut world, [client, _, _, server]) =
+                crate::scenarios::office(1, penstock_model::Kernel::V6_12);
+            let drop = world.exec(server, "iptables -A INPUT -p tcp --dport 82 -j DROP");
+            assert_eq!(drop.status, 0, "{}", drop.stderr);
+            world.add_app(server, "iperf -s -p 80", Time::ZERO);
+            let line = format!("mtr -G 1 -i 0.3 {options} 10.2.0.1");
+            let app = world.add_app(client, &line, Time::from_ns(1_000_000_000));
+            let output = world.run(Time::from_ns(30_000_000_000)).apps[app.0 as usize].output.clone();
+            let real = recorded.split("$ mtr ").find(|run| run.starts_with(&format!("{name} 10"))).unwrap();
+            assert!(!rows(real).is_empty());
+            assert_eq!(rows(&output), rows(real), "{options}:\n{output}");
+        }
+    }
+
     #[test]
     fn times_of_the_day() {
         for (seconds, date) in [
@@ -509,7 +575,7 @@ mod tests {
             (951_782_400, "2000-02-29T00:00:00+0000"),
             (penstock_model::time::EPOCH, "2026-01-01T00:00:00+0000"),
         ] {
-            assert_eq!(words::date(seconds), date);
+            assert_eq!(crate::app::form::date(seconds), date);
         }
     }
 
@@ -517,9 +583,11 @@ mod tests {
     fn what_mtr_cannot_do_here_is_refused_by_name() {
         let said = |line: &str| Mtr::parse(&line.split(' ').collect::<Vec<_>>()).err().unwrap().text;
         assert_eq!(said("b"), "mtr: the interactive screen is not simulated: write -r for a report\n");
-        for line in ["-r -z b", "-T -r b", "-t b", "-r a b", "-r -s -100 b"] {
+        for line in ["-r -z b", "-S -r b", "-t b", "-r a b", "-r -s -100 b"] {
             assert!(said(line).contains(" is not simulated: "), "{line}: {}", said(line));
         }
+        assert_eq!(said("-T -u -r b"), "mtr: -u , -T and -S are mutually exclusive\n");
+        assert_eq!(said("-u -T -r b"), "mtr: -u , -T and -S are mutually exclusive\n");
         assert_eq!(said("-r -i 0 b"), "mtr: wait time must be positive\n");
         assert_eq!(said("-r -o Q b"), "mtr: Unknown field identifier: Q\n");
         assert_eq!(said("-r -P 70000 b"), "mtr: Illegal port number: 70000\n");

@@ -33,6 +33,7 @@ pub(crate) const KNOWN: &[Known] = &[
     o('m', "max-ttl", true),
     o('U', "max-unknown", true),
     o('u', "udp", false),
+    o('T', "tcp", false),
     o('P', "port", true),
     o('Z', "timeout", true),
     o('G', "gracetime", true),
@@ -49,7 +50,6 @@ pub(crate) const NOT_HERE: &[options::NotHere] = &[
         "nobody looks at a screen here: write -r for a report, -l for each probe",
     ),
     ("-S --sctp", "there is no SCTP"),
-    ("-T --tcp", "write -u, or nothing for echo requests; traceroute -T sends segments"),
     ("-y --ipinfo -z --aslookup", "nobody can be asked for the numbers of networks"),
 ];
 
@@ -148,7 +148,10 @@ impl Mtr {
                 self.first = self.first.min(self.last);
             }
             'U' => self.max_unknown = number(value)?.max(1),
+            'u' if self.tcp => return fail("-u , -T and -S are mutually exclusive"),
+            'T' if self.udp => return fail("-u , -T and -S are mutually exclusive"),
             'u' => self.udp = true,
+            'T' => self.tcp = true,
             'P' => {
                 let port = number(value)?;
                 match u16::try_from(port) {

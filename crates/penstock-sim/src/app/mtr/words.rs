@@ -7,21 +7,6 @@ use std::fmt::Write;
 
 pub(super) const USAGE: &str = "\nUsage:\n mtr [options] hostname\n\nSee the 'man 8 mtr' for details.\n";
 
-/// A time of the day as `iso_time` has it: seconds since 1970, in UTC.
-pub(super) fn date(seconds: i64) -> String {
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // Years begin in March, eras of 400 years in one that can be divided by it.
-    let shifted = days + 719_468;
-    let (era, day) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let part = (5 * day + 2) / 153;
-    let (day, month) = (day - (153 * part + 2) / 5 + 1, if part < 10 { part + 3 } else { part - 9 });
-    let year = year + era * 400 + i64::from(month <= 2);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}+0000")
-}
-
 /// A field of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Field(usize);

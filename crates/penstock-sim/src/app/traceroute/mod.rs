@@ -271,28 +271,9 @@ impl Traceroute {
         }
         Ok(())
     }
-    /// `tcp_init`: the options that the machine's settings name.
+    /// `tcp_init`.
     fn make_syn(&mut self, cx: &mut Cx<'_>) {
-        let now = cx.now();
-        let machine = &mut cx.net.machines[cx.host as usize];
-        let settings = machine.host.tcp_settings();
-        let mtu = machine.host.mtu_by(self.bound, self.addr, now).filter(|mtu| *mtu >= 576).unwrap_or(576);
-        let mss = mtu - if self.addr.is_ipv4() { 40 } else { 60 };
-        let mut flags = TcpFlags::SYN;
-        if settings.ecn == 1 {
-            flags = flags.with(TcpFlags::ECE).with(TcpFlags::CWR);
-        }
-        self.syn = Tcp {
-            flags,
-            window: (4 * mss) as u16,
-            mss: Some(mss as u16),
-            sack_permitted: settings.sack,
-            wscale: settings.window_scaling.then_some(2),
-            ..Tcp::default()
-        };
-        if settings.timestamps {
-            self.syn.timestamps = Some((cx.net.probe_number(cx.host), 0));
-        }
+        self.syn = syn(self.addr, self.bound, cx);
         self.data_len = self.syn.header_len();
     }
 
@@ -589,6 +570,29 @@ impl Program for Traceroute {
                 break;
             }
         }
+    }
+}
+
+/// A SYN for `addr`, without ports and number, with the options that the machine's settings name; `bound`: the device's number, or 0.
+pub(crate) fn syn(addr: IpAddr, bound: u32, cx: &mut Cx<'_>) -> Tcp {
+    let now = cx.now();
+    let machine = &mut cx.net.machines[cx.host as usize];
+    let settings = machine.host.tcp_settings();
+    let mtu = machine.host.mtu_by(bound, addr, now).filter(|mtu| *mtu >= 576).unwrap_or(576);
+    let mss = mtu - if addr.is_ipv4() { 40 } else { 60 };
+    let mut flags = TcpFlags::SYN;
+    if settings.ecn == 1 {
+        flags = flags.with(TcpFlags::ECE).with(TcpFlags::CWR);
+    }
+    let timestamps = settings.timestamps.then(|| (cx.net.probe_number(cx.host), 0));
+    Tcp {
+        flags,
+        window: (4 * mss) as u16,
+        mss: Some(mss as u16),
+        sack_permitted: settings.sack,
+        wscale: settings.window_scaling.then_some(2),
+        timestamps,
+        ..Tcp::default()
     }
 }
 

@@ -109,10 +109,13 @@ fn no_del(facts: &Facts, found: &mut Found) {
         .lines
         .iter()
         .filter(|l| l.contains("del"))
-        .map(|l| l.split_whitespace().collect::<Vec<_>>())
+        .map(|l| {
+            let ends = [';', '}', ')', '`', '"', '\'', ','];
+            l.split_whitespace().map(|w| w.trim_end_matches(ends)).collect::<Vec<_>>()
+        })
         .filter(|words| {
             words.iter().any(|w| *w == "del" || *w == "delete")
-                && words.iter().any(|w| "qdisc".starts_with(w))
+                && words.iter().any(|w| !w.is_empty() && "qdisc".starts_with(w))
         })
         .collect();
     // The kernel compares the kind that `ingress` and `clsact` say with that of the qdisc which is there (`__tc_get_qdisc`).

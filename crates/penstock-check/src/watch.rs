@@ -217,6 +217,8 @@ pub(crate) fn arguments(script: &Script, source: &Source, settings: &Settings) -
                 l.starts_with(&format!("{verb})"))
                     || l.starts_with(&format!("{verb}|"))
                     || l.contains(&format!("|{verb})"))
+                    || l.starts_with("case")
+                        && [format!("in{verb})"), format!(";;{verb})")].iter().any(|a| l.contains(a.as_str()))
             };
             if lines.iter().any(arm) {
                 return vec![verb.to_owned()];

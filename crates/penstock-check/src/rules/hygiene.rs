@@ -292,7 +292,10 @@ fn hidden(facts: &Facts, found: &mut Found) {
             None => step.has("del") || step.has("delete"),
             _ => continue,
         };
-        if deletes || !facts.source.hushes(step.line, &step.words) || facts.source.is_tested(step.line) {
+        // That one of its kind is there already is no harm at the ingress alone.
+        let ignored = facts.source.is_ignored(step.line) && !step.has("ingress") && !step.has("clsact");
+        let tested = facts.source.is_tested(step.line) && !ignored;
+        if deletes || !facts.source.hushes(step.line, &step.words) || tested {
             continue;
         }
         let fix = facts

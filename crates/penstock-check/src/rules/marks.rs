@@ -369,7 +369,8 @@ pub fn fed_from_ingress(facts: &Facts) -> BTreeSet<&str> {
 fn at_ingress(facts: &Facts, found: &mut Found) {
     let fed = fed_from_ingress(facts);
     // Restored on the way in, the mark is there.
-    let restored = facts.steps.iter().any(|s| s.has("connmark") || s.has("ctinfo") || s.has("skbedit"));
+    let sets = |s: &crate::facts::Step| s.has("skbedit") && s.has("mark");
+    let restored = facts.steps.iter().any(|s| s.has("connmark") || s.has("ctinfo") || sets(s));
     for (device, filter) in fw(facts) {
         let direct = filter.parent.major() == 0xffff && filter.parent.minor() != 0xfff3;
         if (direct || fed.contains(device.name.as_str())) && !restored && wanted(filter).0 != 0 {

@@ -117,6 +117,11 @@ fn redirects(step: &Step) -> Option<&str> {
     step.words.get(dev).map(String::as_str)
 }
 
+/// Where packets are copied to.
+pub(super) fn copied(step: &Step) -> Option<&str> {
+    redirects(step).filter(|_| step.has("mirror"))
+}
+
 fn unfed(facts: &Facts, found: &mut Found) {
     let ifb = |d: &&crate::facts::Device| d.kind == "ifb" || d.name.starts_with("ifb");
     let fed: BTreeSet<&str> = facts.steps.iter().filter_map(redirects).collect();

@@ -151,6 +151,15 @@ fn is_crontab(text: &str) -> bool {
 /// The commands of a crontab, each for itself: they run at times of their own.
 fn crontab(lines: &[&str]) -> Vec<String> {
     let commands = lines.iter().enumerate().filter_map(|(n, l)| Some((n, cron_command(l)?)));
+    // What is done at boot is there when the others change it; who makes and deletes by the clock starts anew.
+    let at_boot = |l: &str| l.trim_start().starts_with("@reboot");
+    let changes = |l: &str| l.split_whitespace().any(|w| matches!(w, "change" | "replace" | "show"));
+    let mut each = commands.clone().map(|c| lines[c.0]);
+    if each.clone().any(at_boot) && each.all(|l| at_boot(l) || changes(l)) {
+        let mut out = vec![String::new(); lines.len()];
+        commands.for_each(|(n, column)| out[n] = from(lines[n], column));
+        return vec![joined(out)];
+    }
     let script = |(n, column): (usize, usize)| {
         let mut out = vec![String::new(); lines.len()];
         out[n] = from(lines[n], column);

@@ -157,6 +157,10 @@ pub fn examine_with(script: &Script, beside: &[Sourced], settings: &Settings) ->
     all.coverage.commands += unread.len();
     all.coverage.missed.extend(unread);
     all.findings.extend(unshelled(script));
+    let by_letter = by_letter(script);
+    // What follows of it is not said as well.
+    all.findings.retain(|f| !by_letter.iter().any(|l| l.line == f.line));
+    all.findings.extend(by_letter);
     all.findings.extend(unprivileged(script, rights::without(&script.name, &script.text)));
     // Each recipe of a Makefile is called for itself.
     if holders::has_recipes(&script.name, &script.text) {

@@ -154,6 +154,18 @@ pub fn examine_with(script: &Script, beside: &[Sourced], settings: &Settings) ->
             }
         }
     }
+    // What a file deletes in one place it may add in another (`pre-down`, `ExecStop=`).
+    let deletes = |place: &str| {
+        let own = |l: &str| l.contains("qdisc del") && l.contains(place) && !l.trim_start().starts_with('#');
+        script.text.lines().any(own)
+    };
+    let deleted = |f: &Finding| {
+        let of = |place: &&str| f.message.contains(&format!("the {place} qdisc")) && deletes(place);
+        f.code == "PS250" && ["root", "ingress", "clsact"].iter().any(of)
+    };
+    // Recipes are called one by one.
+    let recipes = holders::has_recipes(&script.name, &script.text);
+    all.findings.retain(|f| recipes || !deleted(f));
     all.coverage.commands += unread.len();
     all.coverage.missed.extend(unread);
     all.findings.extend(unshelled(script));

@@ -141,7 +141,14 @@ fn no_del(facts: &Facts, found: &mut Found) {
         if verb != Verb::Del {
             added.insert((dev, parent));
         }
-        let made = !facts.foreign.contains(dev) && dev != "lo";
+        // So is one that `wg-quick up` makes.
+        let new_tunnel = facts.source.lines.iter().any(|l| {
+            let mut words = l.split_whitespace().skip_while(|w| !w.ends_with("wg-quick"));
+            words.next().is_some()
+                && words.next() == Some("up")
+                && words.next().is_some_and(|w| w.contains(dev))
+        });
+        let made = !facts.foreign.contains(dev) && dev != "lo" || new_tunnel;
         if !first
             || verb != Verb::Add
             || made

@@ -59,7 +59,7 @@ pub(crate) fn one_word(lines: &[&str]) -> Vec<(u32, u32, u32)> {
         let trimmed = line.trim_start();
         let below = std::mem::take(&mut first_of);
         let value = match trimmed.trim_start_matches("- ").split_once(':') {
-            Some((key, value)) if matches!(key, "command" | "entrypoint" | "argv") => {
+            Some(("command" | "entrypoint" | "argv", value)) => {
                 first_of = value.trim().is_empty();
                 value.trim().strip_prefix('[').map(str::trim_start)
             }

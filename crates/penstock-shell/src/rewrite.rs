@@ -584,7 +584,7 @@ fn quoted_braces(stack: &[In]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::rewrite;
+    use super::{has_octal, rewrite};
 
     #[track_caller]
     fn check(text: &str, want: &str) {
@@ -672,5 +672,17 @@ mod tests {
         ] {
             check(text, text);
         }
+    }
+
+    #[test]
+    fn numbers_with_a_zero_are_found() {
+        let found = [
+            "for i in 07 08; do :; done",
+            "for m in {01..12}; do :; done",
+            "for h in $(seq -w 1 12); do :; done",
+            "x=08",
+        ];
+        assert!(found.iter().all(|t| has_octal(t)));
+        assert!(!["for i in 0 10 0x8; do :; done", "# in 08 for", "x=0"].iter().any(|t| has_octal(t)));
     }
 }

@@ -151,6 +151,15 @@ fn is_crontab(text: &str) -> bool {
 /// The commands of a crontab, each for itself: they run at times of their own.
 fn crontab(lines: &[&str]) -> Vec<String> {
     let commands = lines.iter().enumerate().filter_map(|(n, l)| Some((n, cron_command(l)?)));
+    // What is done at boot is there when the others change it; who makes and deletes by the clock starts anew.
+    let at_boot = |l: &str| l.trim_start().starts_with("@reboot");
+    let changes = |l: &str| l.split_whitespace().any(|w| matches!(w, "change" | "replace" | "show"));
+    let mut each = commands.clone().map(|c| lines[c.0]);
+    if each.clone().any(at_boot) && each.all(|l| at_boot(l) || changes(l)) {
+        let mut out = vec![String::new(); lines.len()];
+        commands.for_each(|(n, column)| out[n] = from(lines[n], column));
+        return vec![joined(out)];
+    }
     let script = |(n, column): (usize, usize)| {
         let mut out = vec![String::new(); lines.len()];
         out[n] = from(lines[n], column);
@@ -261,6 +270,27 @@ pub(crate) fn is_set(line: &str) -> bool {
         .is_some_and(|(n, _)| !n.is_empty() && n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
 }
 
+/// Names of more than one letter without parentheses, where the Makefile sets them: make takes `$DEV` for `$(D)EV`. Line and column, from 1, and the name.
+pub(crate) fn bare_names(text: &str) -> Vec<(u32, u32, String)> {
+    let set = |name: &str| {
+        text.lines().any(|l| {
+            let behind = l.trim_start_matches("export ").strip_prefix(name).map(str::trim_start);
+            behind.is_some_and(|b| [":=", "?=", "::=", "="].iter().any(|o| b.starts_with(o)))
+        })
+    };
+    let mut out = Vec::new();
+    for (n, line) in text.lines().enumerate().filter(|l| l.1.starts_with('\t')) {
+        for (at, _) in line.match_indices('$') {
+            let name: String =
+                line[at + 1..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+            if !line[..at].ends_with('$') && name.len() > 1 && set(&name) {
+                out.push((n as u32 + 1, line[..at].chars().count() as u32 + 1, name));
+            }
+        }
+    }
+    out
+}
+
 /// `$(NAME)` as `${NAME}`, `$$` as `$`.
 fn shell_of_make(line: &str) -> String {
     let mut out = String::new();
@@ -280,8 +310,17 @@ fn shell_of_make(line: &str) -> String {
                 rest = behind;
             }
             None => {
-                out.push('$');
-                rest = &rest[1..];
+                // A name without parentheses is one letter: `$DEV` is `$(D)EV`.
+                match rest[1..].chars().next().filter(char::is_ascii_alphabetic) {
+                    Some(letter) => {
+                        out += &format!("${{{letter}-}}");
+                        rest = &rest[2..];
+                    }
+                    None => {
+                        out.push('$');
+                        rest = &rest[1..];
+                    }
+                }
             }
         }
     }

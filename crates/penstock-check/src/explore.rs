@@ -73,7 +73,8 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
             environment.answers.clone()
         };
         let answered = |(at, name): &(usize, String)| (*at, 0, format!(";{name}=${{{name}:-{symbol}}}"));
-        let text = scalars(&edited(&runnable, answers.iter().map(answered).collect()), &env, symbol);
+        let open = written_once(&runnable, &answers);
+        let text = scalars(&edited(&open, answers.iter().map(answered).collect()), &env, symbol);
         let syntax = if text == runnable { syntax } else { Syntax::of(&text) };
         let ends = waiting::ends(&text, &syntax);
         if ends.is_empty() {
@@ -238,6 +239,27 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
 
 fn script_limits() -> Limits {
     Limits::default()
+}
+
+/// The text where variables that are given an answer may be written again: `readonly DEV=$(…)`. Places stay where they are.
+fn written_once(text: &str, answers: &[(usize, String)]) -> String {
+    let mut text = text.to_owned();
+    for (at, name) in answers {
+        let Some(begins) = text.get(..*at).map(|t| t.rfind('\n').map_or(0, |n| n + 1)) else { continue };
+        let line = &text[begins..*at];
+        for (word, open) in
+            [("readonly ", "export   "), ("declare -r ", "declare -x "), ("local -r ", "local -x ")]
+        {
+            let set = format!("{word}{name}=");
+            let place = line.find(&set).filter(|p| line[..*p].trim().is_empty());
+            if let Some(place) = place {
+                let from = begins + place;
+                text.replace_range(from..from + word.len(), open);
+                break;
+            }
+        }
+    }
+    text
 }
 
 /// Variables that options of the command line set: `i) IFACE=$OPTARG`, `--dev) DEV="$2"; shift 2`. Nobody has given them, and they are unknown.

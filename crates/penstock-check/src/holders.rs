@@ -347,6 +347,36 @@ pub(crate) fn unshelled(name: &str, text: &str) -> Vec<(u32, u32, u32, String)> 
     out
 }
 
+/// Names in a Makefile's recipes that make reads by their first letter alone.
+pub(crate) fn bare_names(name: &str, text: &str) -> Vec<(u32, u32, String)> {
+    match kind(name, text) {
+        Some(Kind::More(embedded::Kind::Make)) => embedded::bare_names(text),
+        _ => Vec::new(),
+    }
+}
+
+/// Commands of YAML that are one word.
+pub(crate) fn one_word(name: &str, text: &str) -> Vec<(u32, u32, u32)> {
+    match kind(name, text) {
+        Some(Kind::Yaml) => crate::yaml::one_word(&text.lines().collect::<Vec<_>>()),
+        Some(Kind::Docker) => {
+            let keyed = |l: &str| match l.split_once(char::is_whitespace) {
+                Some(("ENTRYPOINT" | "CMD", list)) => format!("command: {}", list.trim_start()),
+                _ => String::new(),
+            };
+            let lines: Vec<String> = text.lines().map(keyed).collect();
+            let found = crate::yaml::one_word(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+            // What stands in front there is longer or shorter here.
+            let column = |(line, _, len): (u32, u32, u32)| {
+                let at = text.lines().nth(line as usize - 1).and_then(|l| l.find(['"', '\'']));
+                (line, at.map_or(0, |at| at as u32 + 2), len)
+            };
+            found.into_iter().map(column).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Whether a file has recipes, of which each is called for itself.
 pub(crate) fn has_recipes(name: &str, text: &str) -> bool {
     matches!(kind(name, text), Some(Kind::More(embedded::Kind::Make | embedded::Kind::Just)))

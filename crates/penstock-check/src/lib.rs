@@ -154,9 +154,25 @@ pub fn examine_with(script: &Script, beside: &[Sourced], settings: &Settings) ->
             }
         }
     }
+    // What a file deletes in one place it may add in another (`pre-down`, `ExecStop=`).
+    let deletes = |place: &str| {
+        let own = |l: &str| l.contains("qdisc del") && l.contains(place) && !l.trim_start().starts_with('#');
+        script.text.lines().any(own)
+    };
+    let deleted = |f: &Finding| {
+        let of = |place: &&str| f.message.contains(&format!("the {place} qdisc")) && deletes(place);
+        f.code == "PS250" && ["root", "ingress", "clsact"].iter().any(of)
+    };
+    // Recipes are called one by one.
+    let recipes = holders::has_recipes(&script.name, &script.text);
+    all.findings.retain(|f| recipes || !deleted(f));
     all.coverage.commands += unread.len();
     all.coverage.missed.extend(unread);
     all.findings.extend(unshelled(script));
+    let by_letter = by_letter(script);
+    // What follows of it is not said as well.
+    all.findings.retain(|f| !by_letter.iter().any(|l| l.line == f.line));
+    all.findings.extend(by_letter);
     all.findings.extend(unprivileged(script, rights::without(&script.name, &script.text)));
     // Each recipe of a Makefile is called for itself.
     if holders::has_recipes(&script.name, &script.text) {
@@ -224,7 +240,37 @@ fn unshelled(script: &Script) -> Vec<Finding> {
     let allowed = |f: &Finding| {
         source.allowed(f.line).contains(rule.code) || source.allowed_everywhere().contains(rule.code)
     };
-    holders::unshelled(&script.name, &script.text).into_iter().map(one).filter(|f| !allowed(f)).collect()
+    let whole = |(line, column, len): (u32, u32, u32)| Finding {
+        message: "the whole command is one word".to_owned(),
+        reason: "It is taken for the name of a program: no such file or directory.".to_owned(),
+        fix: r#"["sh", "-c", "…"]"#.to_owned(),
+        ..one((line, column, len, String::new()))
+    };
+    let words = holders::one_word(&script.name, &script.text).into_iter().map(whole);
+    let unshelled = holders::unshelled(&script.name, &script.text).into_iter().map(one);
+    unshelled.chain(words).filter(|f| !allowed(f)).collect()
+}
+
+/// Variables of a Makefile whose names stand without parentheses.
+fn by_letter(script: &Script) -> Vec<Finding> {
+    let Some(rule) = rules::all().find(|r| r.code == "PS015") else { return Vec::new() };
+    let source = source::Source::new(&script.text);
+    let one = |(line, column, name): (u32, u32, String)| Finding {
+        file: if script.name.is_empty() { "script".to_owned() } else { script.name.clone() },
+        line,
+        column,
+        len: name.chars().count() as u32 + 1,
+        code: rule.code,
+        severity: rule.severity,
+        message: format!("make reads ${name} as $({}){}", &name[..1], &name[1..]),
+        reason: "A name of more than one letter stands in parentheses.".to_owned(),
+        fix: source.line(line).trim().replacen(&format!("${name}"), &format!("$({name})"), 1),
+        edits: vec![Edit::Replace(line, column, name.chars().count() as u32 + 1, format!("$({name})"))],
+        safe: false,
+        begins: line,
+    };
+    let allowed = |f: &Finding| source.allowed(f.line).contains(rule.code);
+    holders::bare_names(&script.name, &script.text).into_iter().map(one).filter(|f| !allowed(f)).collect()
 }
 
 /// Commands of containers that nobody gives the right to change their network.

@@ -318,7 +318,46 @@ pub fn covers(a: &Rule, b: &Rule) -> bool {
         && addr(&a.dst, &b.dst)
         && (a.protocol.is_none() || a.protocol == b.protocol)
         && (a.fragment.is_none() || a.fragment == b.fragment)
-        && a.matches.iter().filter(|m| plain(m)).all(|m| b.matches.contains(m) || is_open(m))
+        && a.matches
+            .iter()
+            .filter(|m| plain(m))
+            .all(|m| is_open(m) || b.matches.iter().any(|of| m == of || has_ports(m, of)))
+}
+
+/// Whether a match by ports takes all ports of another: `--dport 1:1024` those of `--dport 22`.
+fn has_ports(wide: &Match, narrow: &Match) -> bool {
+    use penstock_lang::iptables::{PortKind, PortMatch, Ports};
+    let within = |a: Ports, b: Ports| a.from <= b.from && b.to <= a.to;
+    let side = |a: PortMatch, b: PortMatch| {
+        a == b || a == PortMatch::ANY || !a.invert && !b.invert && within(a.ports, b.ports)
+    };
+    match (wide, narrow) {
+        (Match::Tcp(a), Match::Tcp(b)) => {
+            side(a.sport, b.sport)
+                && side(a.dport, b.dport)
+                && (a.flags == (0, 0) || a.flags == b.flags && a.invert_flags == b.invert_flags)
+                && (a.option.is_none() || a.option == b.option)
+        }
+        (Match::Udp(s, d), Match::Udp(t, e)) => side(*s, *t) && side(*d, *e),
+        (
+            Match::Multiport { kind, ports, invert: false },
+            Match::Multiport { kind: of, ports: few, invert: false },
+        ) => kind == of && few.iter().all(|f| ports.iter().any(|p| within(*p, *f))),
+        (Match::Multiport { kind, ports, invert: false }, Match::Tcp(_) | Match::Udp(..)) => {
+            let (source, destination) = match narrow {
+                Match::Tcp(t) => (t.sport, t.dport),
+                Match::Udp(s, d) => (*s, *d),
+                _ => return false,
+            };
+            let all = |m: PortMatch| !m.invert && ports.iter().any(|p| within(*p, m.ports));
+            match kind {
+                PortKind::Source => all(source),
+                PortKind::Destination => all(destination),
+                _ => all(source) || all(destination),
+            }
+        }
+        _ => false,
+    }
 }
 
 /// A match of a protocol's that asks for nothing.

@@ -235,6 +235,13 @@ impl Source {
         matches!(first, "if" | "while" | "until" | "elif" | "!") || chained && !passes_on(last)
     }
 
+    /// Whether a command's failure is passed over: `|| true`, `|| :`.
+    pub fn is_ignored(&self, number: u32) -> bool {
+        let text = self.logical(number);
+        let last = text.rsplit_once("||").map_or("", |t| t.1).trim().trim_end_matches(['}', ';', ' ']);
+        text.matches("||").count() == 1 && !text.contains("&&") && matches!(last, "true" | ":")
+    }
+
     /// Whether the command's standard error goes to `/dev/null`.
     pub fn is_hushed(&self, number: u32) -> bool {
         // Most commands have no redirection at all.

@@ -35,8 +35,12 @@ pub struct Guessed {
     pub options: BTreeSet<usize>,
 }
 
-/// Whether the symbol stands in a word, and no digit beside it.
+/// Whether the symbol stands in a word, and no digit beside it; of a class's number or a handle's its hexadecimal form too (`1:$(printf %x $N)`).
 fn has(word: &str, symbol: &str) -> bool {
+    let hex = || symbol.parse::<u32>().map_or(String::new(), |n| format!("{n:x}"));
+    if word.contains(':') && word.rsplit(':').next().is_some_and(|p| p.len() == 4 && p == hex()) {
+        return true;
+    }
     word.match_indices(symbol).any(|(at, _)| {
         let beside = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
         !beside(word[..at].chars().next_back()) && !beside(word[at + symbol.len()..].chars().next())
@@ -175,6 +179,8 @@ mod tests {
             told("iptables -A FORWARD -s 7301/24 -i 7301 -j MARK --set-mark 7301"),
             line("iptables -A FORWARD -s 192.0.2.73/24 -i eth0 -j MARK --set-mark 7301", true, false)
         );
+        let hex = line("tc class add dev eth0 parent 1: classid 1:1c85 htb rate 5mbit", true, false);
+        assert_eq!(told("tc class add dev eth0 parent 1: classid 1:1c85 htb rate 5mbit"), hex);
         assert!(told("tc qdisc add dev eth0 root 7301 limit 5").2);
         assert!(told("tc qdisc del dev eth0 ifb47301 root").2);
         let known = ["tc", "qdisc", "add", "dport", "17301"].map(str::to_owned);

@@ -1,14 +1,15 @@
 //! Loops that wait for something: `until ss -ltn | grep -q :5201; do sleep 1; done`. What they wait for is unknown and never comes here, so they end after a
 //! number of turns.
 
-use crate::syntax::Syntax;
+use crate::syntax::{Loop, Syntax};
 
 /// Turns that a loop with a pause in it makes at most.
 pub(crate) const TURNS: usize = 300;
 
 /// What is written before `do` so that such loops end: where in the text, and what.
 pub(crate) fn ends(text: &str, syntax: &Syntax) -> Vec<(usize, String)> {
-    let waiting = syntax.loops.iter().enumerate().filter(|(_, l)| l.word != "for" && pauses(text, l.at));
+    let waits = |l: &Loop| l.word != "for" && (pauses(text, l.at) || goes_on(text, &l.condition));
+    let waiting = syntax.loops.iter().enumerate().filter(|(_, l)| waits(l));
     waiting
         .map(|(n, l)| {
             let over = match l.word {
@@ -18,6 +19,18 @@ pub(crate) fn ends(text: &str, syntax: &Syntax) -> Vec<(usize, String)> {
             (l.at, format!("__was=$?; __turns{n}=$((${{__turns{n}:-0}}+1)); [ {over} ]; "))
         })
         .collect()
+}
+
+/// Whether a loop goes on for as long as a program says: `while sleep 10`, `while inotifywait …`, `while :`. What the shell works out itself, and what is read,
+/// comes to an end.
+fn goes_on(text: &str, condition: &str) -> bool {
+    let mut words = condition.split_whitespace().skip_while(|w| *w == "!" || w.contains('='));
+    let Some(first) = words.next().map(|w| w.trim_end_matches(';')) else { return false };
+    let own = text.contains(&format!("{first}()")) || text.contains(&format!("{first} ()"));
+    let program = first == ":" || first.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
+    program
+        && !own
+        && !matches!(first, "read" | "test" | "let" | "getopts" | "shift" | "false" | "mapfile" | "expr")
 }
 
 /// What messages cite of a loop's condition is the script's own.
@@ -64,6 +77,11 @@ mod tests {
             found("while true\ndo\n  for i in 1 2; do echo $i; done\n  sleep 5\ndone\ntc qdisc show\n"),
             1
         );
+        assert_eq!(found("while sleep 10; do tc qdisc show; done\n"), 1);
+        assert_eq!(found("while inotifywait -e modify f; do tc qdisc show; done\n"), 1);
+        assert_eq!(found("more() { :; }\nwhile more; do tc qdisc show; done\n"), 0);
+        assert_eq!(found("while IFS=, read x; do echo $x; done < f\n"), 0);
+        assert_eq!(found("while [ $i -lt 500 ]; do i=$((i+1)); done\n"), 0);
         assert_eq!(found("while read x; do echo $x; done < f\nsleep 1\n"), 0);
         assert_eq!(found("for i in 1 2; do sleep 1; done\n"), 0);
     }

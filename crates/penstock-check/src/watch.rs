@@ -212,11 +212,13 @@ pub(crate) fn arguments(script: &Script, source: &Source, settings: &Settings) -
     let lines: Vec<String> = source.lines.iter().map(|l| l.replace(['"', '{', '}', ' ', '\t'], "")).collect();
     let asks_verb = lines.iter().any(|l| l.starts_with("case$1in") || l.starts_with("case$1:-"));
     if asks_verb {
-        for verb in ["start", "up", "add", "on", "enable"] {
+        for verb in ["start", "up", "setup", "init", "install", "add", "on", "enable"] {
             let arm = |l: &String| {
                 l.starts_with(&format!("{verb})"))
                     || l.starts_with(&format!("{verb}|"))
                     || l.contains(&format!("|{verb})"))
+                    || l.starts_with("case")
+                        && [format!("in{verb})"), format!(";;{verb})")].iter().any(|a| l.contains(a.as_str()))
             };
             if lines.iter().any(arm) {
                 return vec![verb.to_owned()];

@@ -51,6 +51,35 @@ pub(crate) fn words_of_list(line: &str) -> String {
     line.chars().map(one).collect()
 }
 
+/// Commands that a list has for one word, which no program's name is: `command: ["tc qdisc add …"]`. Line and column, from 1, and length.
+pub(crate) fn one_word(lines: &[&str]) -> Vec<(u32, u32, u32)> {
+    let mut out = Vec::new();
+    let mut first_of = false;
+    for (n, line) in lines.iter().enumerate() {
+        let trimmed = line.trim_start();
+        let below = std::mem::take(&mut first_of);
+        let value = match trimmed.trim_start_matches("- ").split_once(':') {
+            Some(("command" | "entrypoint" | "argv", value)) => {
+                first_of = value.trim().is_empty();
+                value.trim().strip_prefix('[').map(str::trim_start)
+            }
+            _ if below => trimmed.strip_prefix("- "),
+            _ => None,
+        };
+        let Some(value) = value else { continue };
+        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let word = match quote {
+            Some(q) => value[1..].split(q).next().unwrap_or(""),
+            None => value.split([',', ']']).next().unwrap_or(""),
+        };
+        if is_command(word) && word.trim().contains(' ') {
+            let column = line.find(word).map_or(0, |at| line[..at].chars().count() as u32 + 1);
+            out.push((n as u32 + 1, column, word.chars().count() as u32));
+        }
+    }
+    out
+}
+
 /// `run: …`, `run: |` and lists below such keys.
 pub(crate) fn yaml(lines: &[&str]) -> String {
     yaml_of(lines, &KEYS)

@@ -109,8 +109,16 @@ struct Reader<'a> {
 
 /// Whether a script gives a variable digits behind a `0`, or may get some from a format.
 fn has_octal(text: &str) -> bool {
+    // `for i in 01 02`, `seq -w 1 12`, `{01..12}`.
+    let zero = |w: &str| matches!(w.as_bytes(), [b'0', b'0'..=b'9', ..]);
+    let listed = |l: &str| {
+        let behind = l.split_once("for ").and_then(|l| l.1.split_once(" in "));
+        behind.is_some_and(|l| l.1.split([' ', '\t', '"', ';', '{']).any(zero))
+    };
     text.contains("date +")
         || text.contains("%0")
+        || text.contains("seq -w")
+        || text.lines().any(listed)
         || text.match_indices('=').any(|(at, _)| {
             let value = text[at + 1..].trim_start_matches(['"', '\'']).as_bytes();
             matches!(value, [b'0', b'0'..=b'9', ..])
@@ -576,7 +584,7 @@ fn quoted_braces(stack: &[In]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::rewrite;
+    use super::{has_octal, rewrite};
 
     #[track_caller]
     fn check(text: &str, want: &str) {
@@ -664,5 +672,17 @@ mod tests {
         ] {
             check(text, text);
         }
+    }
+
+    #[test]
+    fn numbers_with_a_zero_are_found() {
+        let found = [
+            "for i in 07 08; do :; done",
+            "for m in {01..12}; do :; done",
+            "for h in $(seq -w 1 12); do :; done",
+            "x=08",
+        ];
+        assert!(found.iter().all(|t| has_octal(t)));
+        assert!(!["for i in 0 10 0x8; do :; done", "# in 08 for", "x=0"].iter().any(|t| has_octal(t)));
     }
 }

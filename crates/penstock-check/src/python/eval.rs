@@ -276,7 +276,13 @@ impl<'a> Python<'a> {
                 return Ok(self.block(rest));
             }
             Stmt::For(names, over, body) => {
-                let Some(all) = self.value(over)?.each() else { return Ok(Flow::Next) };
+                // Of what is unknown there is one, which is unknown too.
+                let over = self.value(over)?;
+                let all = match over.each() {
+                    Some(all) => all,
+                    None if matches!(over, Value::Unknown) => vec![Value::Unknown],
+                    None => return Ok(Flow::Next),
+                };
                 for value in all {
                     self.steps()?;
                     self.assign(names, value)?;

@@ -120,7 +120,8 @@ fn behind_main(facts: &Facts, found: &mut Found) {
             .is_some_and(|t| !matches!(t, "main" | "default" | "local" | "253" | "254" | "255"));
         let has_default =
             facts.steps.iter().filter(routes).any(|s| default(&s) && six(s) == six(step) && !s.has("del"));
-        if late && leads && has_default {
+        // Who marks packets for a table does not mean it as the last resort.
+        if late && leads && (has_default || step.has("fwmark")) {
             let reason =
                 "The main table, preference 32766, has a default route: it has an answer for every packet.";
             found.at(

@@ -48,7 +48,7 @@ pub const RULES: &[Rule] = &[
 ];
 
 fn overwritten(facts: &Facts, found: &mut Found) {
-    for chain in facts.netfilter.by_chain().values() {
+    for chain in facts.netfilter.standing.by_chain().values() {
         let mut first: Vec<&Ruled> = Vec::new();
         for later in chain {
             if let Target::Edit(Edit::Mark { value, mask }) = later.rule.target {
@@ -62,18 +62,28 @@ fn overwritten(facts: &Facts, found: &mut Found) {
                 if let Some(f) = lost.collect::<Vec<_>>().first() {
                     let Target::Edit(Edit::Mark { value: v, .. }) = f.rule.target else { continue };
                     let (a, b) = (&facts.steps[f.step], &facts.steps[later.step]);
-                    let reason = format!(
-                        "Line {} fits the same packets and sets {value} over {v} of line {}.",
-                        b.line, a.line
-                    );
+                    let reason = if (f.line, later.line) == (0, 0) {
+                        format!(
+                            "Line {} fits the same packets and sets {value} over {v} of line {}.",
+                            b.line, a.line
+                        )
+                    } else {
+                        format!("It fits the same packets as a rule above and sets {value} over its {v}.")
+                    };
                     let at = b.words.iter().position(|w| w == "-j").unwrap_or(b.words.len());
-                    let fix =
-                        format!("{} -m mark --mark 0 {}", b.words[..at].join(" "), b.words[at..].join(" "));
-                    found.at(
-                        later.step,
-                        b.value(&["--set-mark", "--set-xmark"]).unwrap_or(""),
-                        Say::new(format!("this overwrites mark {v}"), reason, fix),
-                    );
+                    let fix = match later.line {
+                        0 => {
+                            format!(
+                                "{} -m mark --mark 0 {}",
+                                b.words[..at].join(" "),
+                                b.words[at..].join(" ")
+                            )
+                        }
+                        _ => String::new(),
+                    };
+                    let word = b.value(&["--set-mark", "--set-xmark"]).unwrap_or("");
+                    let say = Say::new(format!("this overwrites mark {v}"), reason, fix);
+                    found.at_text(later.step, later.line as usize, word, say);
                 }
                 // What was marked and then taken out of the chain stays.
                 first.push(later);
@@ -103,7 +113,7 @@ fn by_mark(rule: &penstock_lang::iptables::Rule, marked: &Ruled) -> bool {
 }
 
 fn unreachable(facts: &Facts, found: &mut Found) {
-    for chain in facts.netfilter.by_chain().values() {
+    for chain in facts.netfilter.standing.by_chain().values() {
         for (at, b) in chain.iter().enumerate() {
             let tame = |a: &&&Ruled| {
                 leaves(&a.rule.target)
@@ -121,17 +131,20 @@ fn unreachable(facts: &Facts, found: &mut Found) {
             };
             let a = chain[..at].iter().find(|a| tame(a) && covers(&a.rule, &b.rule));
             if let Some(a) = a.filter(|a| a.rule.target != b.rule.target && marks_or_sorts(&b.rule.target)) {
-                let line = facts.steps[a.step].line;
+                let taker = match a.line {
+                    0 => format!("line {}", facts.steps[a.step].line),
+                    _ => "a rule above".to_owned(),
+                };
                 let reason = format!(
-                    "Line {line} fits all of its packets and ends their way with {}.",
+                    "It fits all of its packets and ends their way with {}.",
                     a.rule.target.name(a.family)
                 );
-                let fix = facts.steps[b.step].text().replacen(" -A ", " -I ", 1);
-                found.at(
-                    b.step,
-                    "-j",
-                    Say::new(format!("no packet reaches this rule: line {line} takes them"), reason, fix),
-                );
+                let fix = match b.line {
+                    0 => facts.steps[b.step].text().replacen(" -A ", " -I ", 1),
+                    _ => String::new(),
+                };
+                let say = Say::new(format!("no packet reaches this rule: {taker} takes them"), reason, fix);
+                found.at_text(b.step, b.line as usize, "-j", say);
             }
         }
     }

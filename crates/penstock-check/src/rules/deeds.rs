@@ -256,12 +256,14 @@ fn sent_back(facts: &Facts, found: &mut Found) {
     for device in facts.devices.iter().filter(|d| d.kind != "ifb") {
         for filter in device.filters.iter().filter(|f| at_ingress(f)) {
             let step = &facts.steps[filter.step];
-            if redirected(step) != Some(device.name.as_str()) || !step.has("egress") {
+            let copied = super::ingress::copied(step) == Some(device.name.as_str());
+            if !copied && redirected(step) != Some(device.name.as_str()) || !step.has("egress") {
                 continue;
             }
-            let reason = format!("It is sent out of {} to whoever sent it.", device.name);
+            let what = if copied { "A copy of it" } else { "It" };
+            let reason = format!("{what} is sent out of {} to whoever sent it.", device.name);
             let say = Say::new(format!("what comes in by {} goes back out by it", device.name), reason, "");
-            found.at(filter.step, "redirect", say);
+            found.at(filter.step, if copied { "mirror" } else { "redirect" }, say);
         }
     }
 }

@@ -58,9 +58,13 @@ fn refused(facts: &Facts, found: &mut Found, at: usize, step: &Step) {
         message.unwrap_or_else(|| step.output.stderr.lines().next().unwrap_or("refused").to_owned());
     let at_word = said.and_then(|d| typed.words.iter().position(|w| d.column > 0 && w.column == d.column));
     let word = at_word.map(|at| &typed.words[at]);
-    // What its unknown words were given says nothing.
+    // What its unknown words were given says nothing. A filter's handle is told of where its kind is read.
+    let handle = || step.words.iter().position(|w| w == "handle").map(|at| at + 1);
+    let of_handle = if message.contains("filter ID") { handle() } else { None };
     if let Some(guessed) = &step.guessed
-        && (guessed.whole || at_word.is_none_or(|at| guessed.words.contains(&at)))
+        && (guessed.whole
+            || of_handle.is_some_and(|at| guessed.words.contains(&at))
+            || at_word.is_none_or(|at| guessed.words.contains(&at)))
     {
         return;
     }

@@ -109,10 +109,13 @@ fn no_del(facts: &Facts, found: &mut Found) {
         .lines
         .iter()
         .filter(|l| l.contains("del"))
-        .map(|l| l.split_whitespace().collect::<Vec<_>>())
+        .map(|l| {
+            let ends = [';', '}', ')', '`', '"', '\'', ','];
+            l.split_whitespace().map(|w| w.trim_end_matches(ends)).collect::<Vec<_>>()
+        })
         .filter(|words| {
             words.iter().any(|w| *w == "del" || *w == "delete")
-                && words.iter().any(|w| "qdisc".starts_with(w))
+                && words.iter().any(|w| !w.is_empty() && "qdisc".starts_with(w))
         })
         .collect();
     // The kernel compares the kind that `ingress` and `clsact` say with that of the qdisc which is there (`__tc_get_qdisc`).
@@ -138,7 +141,14 @@ fn no_del(facts: &Facts, found: &mut Found) {
         if verb != Verb::Del {
             added.insert((dev, parent));
         }
-        let made = !facts.foreign.contains(dev) && dev != "lo";
+        // So is one that `wg-quick up` makes.
+        let new_tunnel = facts.source.lines.iter().any(|l| {
+            let mut words = l.split_whitespace().skip_while(|w| !w.ends_with("wg-quick"));
+            words.next().is_some()
+                && words.next() == Some("up")
+                && words.next().is_some_and(|w| w.contains(dev))
+        });
+        let made = !facts.foreign.contains(dev) && dev != "lo" || new_tunnel;
         if !first
             || verb != Verb::Add
             || made
@@ -289,7 +299,10 @@ fn hidden(facts: &Facts, found: &mut Found) {
             None => step.has("del") || step.has("delete"),
             _ => continue,
         };
-        if deletes || !facts.source.hushes(step.line, &step.words) || facts.source.is_tested(step.line) {
+        // That one of its kind is there already is no harm at the ingress alone.
+        let ignored = facts.source.is_ignored(step.line) && !step.has("ingress") && !step.has("clsact");
+        let tested = facts.source.is_tested(step.line) && !ignored;
+        if deletes || !facts.source.hushes(step.line, &step.words) || tested {
             continue;
         }
         let fix = facts

@@ -117,6 +117,11 @@ fn redirects(step: &Step) -> Option<&str> {
     step.words.get(dev).map(String::as_str)
 }
 
+/// Where packets are copied to.
+pub(super) fn copied(step: &Step) -> Option<&str> {
+    redirects(step).filter(|_| step.has("mirror"))
+}
+
 fn unfed(facts: &Facts, found: &mut Found) {
     let ifb = |d: &&crate::facts::Device| d.kind == "ifb" || d.name.starts_with("ifb");
     let fed: BTreeSet<&str> = facts.steps.iter().filter_map(redirects).collect();
@@ -142,13 +147,15 @@ fn unfed(facts: &Facts, found: &mut Found) {
 }
 
 fn down(facts: &Facts, found: &mut Found) {
+    let mut told = BTreeSet::new();
     for (at, step) in facts.steps.iter().enumerate().filter(|s| s.1.ok() && s.1.program() == "tc") {
         let Some(to) = redirects(step) else { continue };
         // As it stands in the end.
         let Some(device) = facts.devices.iter().rfind(|d| d.name == to) else { continue };
         let lent = facts.foreign.contains(to);
         let virtual_one = matches!(device.kind, "ifb" | "dummy" | "veth");
-        if virtual_one && !lent && !device.up {
+        // One command sets it up for all that is redirected to it.
+        if virtual_one && !lent && !device.up && told.insert((to, step.file.as_str())) {
             found.at(
                 at,
                 to,

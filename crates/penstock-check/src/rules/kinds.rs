@@ -248,6 +248,15 @@ fn hfsc_slope(facts: &Facts, found: &mut Found) {
             let Some(of) = curve(class, name) else { continue };
             let (m1, m2) = (of.u64("m1").unwrap_or(0), of.u64("m2").unwrap_or(0));
             let d = of.u64("d").or(of.u32("d").map(u64::from)).unwrap_or(0);
+            // tc takes `m1 … m2 …` without `d`, which is 0 then (`hfsc_get_sc1`).
+            if d == 0 && m1 != 0 && m1 != m2 {
+                let word = step.value(&["m1"]).unwrap_or(name);
+                let reason =
+                    format!("Without `d` the slope m1 lasts no time: the curve is m2 alone, {}.", rate(m2));
+                let say = Say::new(format!("m1 of {} counts for nothing without d", class.id), reason, "");
+                found.at(at, word, say);
+                break;
+            }
             let bytes = m1.saturating_mul(d) / 1_000_000;
             if m1 <= m2 || d == 0 || bytes >= 64 {
                 continue;

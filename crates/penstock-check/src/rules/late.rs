@@ -88,7 +88,14 @@ fn routed(facts: &Facts, found: &mut Found) {
 /// A filter that looks at bits that are saved, of which none comes back, and its mask. Who saves all bits may mean others.
 fn kept_back(facts: &Facts, kept: u32, back: u32) -> Option<(&crate::filters::Filter, u32)> {
     let mut all = super::marks::fw(facts).map(|(_, f)| (f, super::marks::wanted(f).1));
-    all.find(|(_, mask)| kept != u32::MAX && *mask != u32::MAX && mask & kept != 0 && mask & back == 0)
+    // Of the mark it waits for, some bits come back and some do not.
+    let torn = |f: &crate::filters::Filter| {
+        let mark = super::marks::wanted(f).0 & kept;
+        mark & back != 0 && mark & !back != 0
+    };
+    all.find(|(f, mask)| {
+        kept != u32::MAX && *mask != u32::MAX && mask & kept != 0 && (mask & back == 0 || torn(f))
+    })
 }
 
 fn bits(facts: &Facts, found: &mut Found) {

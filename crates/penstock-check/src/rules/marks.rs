@@ -184,6 +184,8 @@ fn twin(facts: &Facts, found: &mut Found) {
         if let Some(near) = near.filter(|_| !set.fits(filter)) {
             let step = &facts.steps[filter.step];
             let word = step.value(&["handle"]).unwrap_or("mark");
+            // As the rules that set it write it.
+            let as_written = word.starts_with("0x");
             let reason =
                 format!("The filter waits for {value} ({value:#x}), the rules set {near} ({near:#x}).");
             found.at(
@@ -192,7 +194,7 @@ fn twin(facts: &Facts, found: &mut Found) {
                 Say::new(
                     format!("mark {value} is never set, but {near:#x} is"),
                     reason,
-                    step.with("handle", &near.to_string()),
+                    step.with("handle", &if as_written { near.to_string() } else { format!("{near:#x}") }),
                 ),
             );
         }
@@ -369,7 +371,8 @@ pub fn fed_from_ingress(facts: &Facts) -> BTreeSet<&str> {
 fn at_ingress(facts: &Facts, found: &mut Found) {
     let fed = fed_from_ingress(facts);
     // Restored on the way in, the mark is there.
-    let restored = facts.steps.iter().any(|s| s.has("connmark") || s.has("ctinfo") || s.has("skbedit"));
+    let sets = |s: &crate::facts::Step| s.has("skbedit") && s.has("mark");
+    let restored = facts.steps.iter().any(|s| s.has("connmark") || s.has("ctinfo") || sets(s));
     for (device, filter) in fw(facts) {
         let direct = filter.parent.major() == 0xffff && filter.parent.minor() != 0xfff3;
         if (direct || fed.contains(device.name.as_str())) && !restored && wanted(filter).0 != 0 {
@@ -444,7 +447,9 @@ fn wrong_side(facts: &Facts, found: &mut Found) {
             let reason = format!(
                 "The rule marks what comes in by {dev}; the filter for mark {value} stands on the way out of {dev}."
             );
-            let fix = match step.has("-i") && !step.has("-o") {
+            // Where another rule marks what leaves, this one is no slip of the side.
+            let alone = !marking(facts).any(|m| m.1 == value && m.0.step != ruled.step);
+            let fix = match alone && step.has("-i") && !step.has("-o") {
                 true => step.text().replace("PREROUTING", "POSTROUTING").replace(" -i ", " -o "),
                 false => String::new(),
             };
@@ -481,6 +486,28 @@ fn in_input_of_nft(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// A rule of INPUT for the packets that go the other way: they leave by the device, and what was their source is their destination.
+fn turned(words: &[String]) -> String {
+    const PAIRS: [(&str, &str); 7] = [
+        ("INPUT", "OUTPUT"),
+        ("-i", "-o"),
+        ("-s", "-d"),
+        ("--source", "--destination"),
+        ("--sport", "--dport"),
+        ("--sports", "--dports"),
+        ("--source-port", "--destination-port"),
+    ];
+    let other = |w: &String| {
+        let pair = PAIRS.iter().find_map(|(a, b)| match w.as_str() {
+            w if w == *a => Some(*b),
+            w if w == *b => Some(*a),
+            _ => None,
+        });
+        pair.map_or(w.clone(), str::to_owned)
+    };
+    penstock_lang::token::Line::of_words(&words.iter().map(other).collect::<Vec<_>>()).source
+}
+
 fn in_input(facts: &Facts, found: &mut Found) {
     if facts.netfilter.travels() {
         return;
@@ -498,8 +525,7 @@ fn in_input(facts: &Facts, found: &mut Found) {
                 Say::new(
                     format!("mark {value} is set in INPUT, where packets stay"),
                     reason,
-                    // A packet of the machine's own has come in by no device.
-                    step.text().replace("INPUT", "OUTPUT").replace(" -i ", " -o "),
+                    turned(&step.words),
                 ),
             );
         }
@@ -572,5 +598,21 @@ fn in_nat(facts: &Facts, found: &mut Found) {
             step.with("-t", "mangle"),
         );
         found.at(ruled.step, "nat", say.unsure(emptied));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_of_input_is_turned() {
+        let words = |t: &str| t.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let rule =
+            "iptables -t mangle -A INPUT -i eth0 -s 198.51.100.0/24 -p tcp --dport 443 -j MARK --set-mark 7";
+        let other =
+            "iptables -t mangle -A OUTPUT -o eth0 -d 198.51.100.0/24 -p tcp --sport 443 -j MARK --set-mark 7";
+        assert_eq!(turned(&words(rule)), other);
+        assert_eq!(turned(&words(&other.replace("OUTPUT", "INPUT"))), rule.replace("INPUT", "OUTPUT"));
     }
 }

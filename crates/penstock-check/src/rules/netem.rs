@@ -96,7 +96,14 @@ fn same_tree(facts: &Facts, found: &mut Found) {
                 && c.ceil() > c.rate()
                 && device.class(c.parent).is_some_and(|p| p.children.len() > 1)
         });
-        let rival = device.qdiscs.iter().find(|q| {
+        // What stands in another band of a prio waits for nothing here and keeps nothing from netem.
+        let of_prio = |q: &Qdisc| {
+            let top = device.qdiscs.iter().find(|t| t.handle == q.parent.qdisc());
+            top.is_some_and(|t| t.kind == "prio")
+        };
+        let aside =
+            |q: &&Qdisc| q.parent.qdisc() == qdisc.parent.qdisc() && q.parent != qdisc.parent && of_prio(q);
+        let rival = device.qdiscs.iter().filter(|q| !aside(q)).find(|q| {
             q.step.is_some() && q.parent != Handle::INGRESS && (q.kind == "htb" && shapes)
                 || q.step.is_some() && (q.traits().queue == Holds::Managed || q.kind == "hfsc")
         });

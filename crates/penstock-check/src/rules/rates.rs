@@ -326,8 +326,13 @@ fn default_missing(facts: &Facts, found: &mut Found) {
             let hint = twin.map_or(String::new(), |t| {
                 format!(" Minors are hexadecimal: {t} would be `default {:x}`.", t.minor())
             });
-            let fix =
-                twin.or(leaf).map_or(String::new(), |t| step.with("default", &format!("{:x}", t.minor())));
+            // Where a command that tc did not understand would have made it, that command is what is wrong.
+            let meant = |s: &crate::facts::Step| {
+                let class = s.value(&["classid"]).and_then(|c| Handle::parse_classid(c).ok());
+                !s.ok() && s.program() == "tc" && s.has("class") && s.tc().is_none() && class == Some(id)
+            };
+            let to = twin.or(leaf).filter(|_| !facts.steps.iter().any(meant));
+            let fix = to.map_or(String::new(), |t| step.with("default", &format!("{:x}", t.minor())));
             let what = if direct { "sent unshaped, before all classes" } else { "thrown away" };
             let reason = format!("`default {word}` is class {id}; what no filter sorts is {what}.{hint}");
             let say = Say::new(format!("the default class {id} does not exist"), reason, fix);

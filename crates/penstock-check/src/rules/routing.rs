@@ -23,7 +23,10 @@ pub const RULES: &[Rule] = &[
 
 /// Rules of routing that are added: command, table.
 fn rules(facts: &Facts) -> impl Iterator<Item = (usize, &Step, &str)> {
-    facts.steps.iter().enumerate().filter(|s| s.1.ok() && s.1.program() == "ip").filter_map(|(at, step)| {
+    // What `rt_tables` has no name for is refused here.
+    let nameless = |s: &Step| s.output.stderr.contains("invalid table ID");
+    let of_ip = move |s: &(usize, &Step)| s.1.program() == "ip" && (s.1.ok() || nameless(s.1));
+    facts.steps.iter().enumerate().filter(of_ip).filter_map(|(at, step)| {
         let of_rules = step.words.iter().take(4).any(|w| matches!(w.as_str(), "rule" | "ru"));
         let adds = step.has("add") || step.has("a");
         let table = step.value(&["table", "lookup"]).unwrap_or("main");
@@ -70,14 +73,21 @@ fn empty(facts: &Facts, found: &mut Found) {
     };
     let filled: BTreeSet<&str> = routes.clone().filter(fills).filter_map(|s| s.value(&["table"])).collect();
     let device = |s: &Step| s.value(&["table"]).is_none() && s.has("vrf");
-    if filled.is_empty() || routes.clone().any(device) {
+    if routes.clone().any(device) {
         return;
     }
     let number = |t: &str| t.parse::<u32>().is_ok();
+    if filled.is_empty() {
+        in_main(facts, found);
+        return;
+    }
     for (at, step, table) in rules(facts) {
         let known = matches!(table, "main" | "local" | "default" | "253" | "254" | "255");
         // A number may be one that `rt_tables` has a name for.
-        let alike = filled.iter().all(|t| number(t) == number(table));
+        let named = !number(table) && filled.iter().all(|t| number(t));
+        let here = facts.source.lines.iter().any(|l| l.contains("rt_tables"));
+        let alike =
+            filled.iter().all(|t| number(t) == number(table)) || named && !here && rules(facts).count() == 1;
         let link = facts.steps.iter().any(|s| s.has("link") && s.value(&["table"]) == Some(table));
         if known || !alike || filled.contains(table) || link {
             continue;
@@ -91,6 +101,34 @@ fn empty(facts: &Facts, found: &mut Found) {
         };
         found.at(at, table, Say::new(format!("table {table} has no routes"), reason, fix));
     }
+}
+
+/// The script's one table is that of its rules, and its default route is in main.
+fn in_main(facts: &Facts, found: &mut Found) {
+    let adds = |s: &&Step| {
+        let words: Vec<&str> = s.words.iter().map(String::as_str).collect();
+        let route = words.windows(2).any(|w| {
+            matches!(w[0], "route" | "r" | "ro") && matches!(w[1], "add" | "a" | "replace" | "append")
+        });
+        s.program() == "ip" && route && s.has("default") && !s.has("table")
+    };
+    let mut rules = rules(facts);
+    let (Some((at, step, table)), None) = (rules.next(), rules.next()) else { return };
+    let own = table.parse::<u32>().is_ok_and(|n| (1..253).contains(&n));
+    let marks = step.has("fwmark");
+    let mut defaults = facts.steps.iter().filter(adds);
+    let (Some(route), None) = (defaults.next(), defaults.next()) else { return };
+    // Whose default is the way out of everything needs no rule for it.
+    if !own || !marks || facts.source.mentions(&["rt_tables"]) {
+        return;
+    }
+    let reason = format!(
+        "`{}` (line {}) goes into the main table, where packets find it without the rule.",
+        route.text(),
+        route.line
+    );
+    let fix = format!("{} table {table}", route.text());
+    found.at(at, table, Say::new(format!("table {table} has no routes"), reason, fix));
 }
 
 fn unset(facts: &Facts, found: &mut Found) {

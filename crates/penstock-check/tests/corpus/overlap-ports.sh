@@ -1,0 +1,10 @@
+#!/bin/sh
+# expect: PS208 6
+M="iptables -t mangle -A POSTROUTING -o eth0"
+$M -p udp --dport 5060 -j MARK --set-mark 1
+$M -p tcp --dport 22 -j MARK --set-mark 1
+$M -p tcp --dport 1:1024 -j MARK --set-mark 2
+tc qdisc replace dev eth0 root handle 1: htb default 3
+tc class replace dev eth0 parent 1: classid 1:9 htb rate 9mbit
+for c in 1 2 3; do tc class replace dev eth0 parent 1:9 classid 1:$c htb rate 3mbit ceil 9mbit; done
+for c in 1 2; do tc filter replace dev eth0 parent 1: protocol ip prio 1 handle $c fw flowid 1:$c; done

@@ -78,7 +78,7 @@ impl Multipath {
             h ^ h >> 31
         });
         let total: u64 = weights.clone().map(u64::from).sum();
-        let mut at = (flow >> 32) * total >> 32;
+        let mut at = ((flow >> 32) * total) >> 32;
         weights.map(u64::from).position(|weight| {
             let here = at < weight;
             at = at.wrapping_sub(weight);

@@ -60,8 +60,7 @@ impl Host {
         let left = turned.or(known.map(|k| k.2))?;
         let hop = self.fib.turned(named, dst, now);
         let via = (hop.next != dst || hop.six != 0 || turned.is_some()).then(|| self.fib.next_of(&hop));
-        let mut route =
-            Route { via, dev: hop.oif as u32, table: named.table, ..Route::new(Prefix::new(dst, 32)) };
+        let mut route = Route { via, dev: hop.oif, table: named.table, ..Route::new(Prefix::new(dst, 32)) };
         if !self.route_wanted(&route, f, dev) {
             return None;
         }

@@ -112,6 +112,37 @@ mod tests {
     }
 
     #[test]
+    fn settings_are_followed_or_refused() {
+        use penstock_model::{Kernel, Time};
+        let mut host = crate::Host::new("h", Kernel::V6_12, 1);
+        host.add_device("eth0");
+        let mut said = |command: &str| host.exec(command, Time::ZERO);
+        for command in [
+            "ip link set eth0 up",
+            "ip addr add 10.0.0.1/24 dev eth0",
+            "ip addr add 2001:db8::1/64 dev eth0 nodad",
+            "ip route add 192.0.2.0/24 nexthop via 10.0.0.2 nexthop via 10.0.0.3",
+            "ip -6 route add 2001:db8:9::/64 nexthop via 2001:db8::2 nexthop via 2001:db8::3",
+        ] {
+            assert_eq!(said(command).status, 0, "{command}");
+        }
+        for (family, dst) in [("ipv4", "192.0.2.1"), ("ipv6", "2001:db8:9::1")] {
+            let mut ways = |policy: u32| {
+                let command = format!("sysctl -w net.{family}.fib_multipath_hash_policy={policy}");
+                assert_eq!(said(&command).status, 0, "{command}");
+                let get = |n: u32| said(&format!("ip route get {dst} ipproto tcp sport {n} dport 80")).stdout;
+                let via = |text: String| text.split(" dev ").next().map(str::to_owned);
+                let all: std::collections::BTreeSet<_> = (1000..1040).map(get).map(via).collect();
+                all.len()
+            };
+            assert_eq!([ways(0), ways(1), ways(0)], [1, 2, 1], "{family}");
+            for wrong in ["policy=4", "fields=0", "fields=4096"] {
+                let out = said(&format!("sysctl -w net.{family}.fib_multipath_hash_{wrong}"));
+                assert!(out.status != 0 && out.stderr.contains("Invalid argument"), "{wrong}: {out:?}");
+            }
+        }
+    }
+    #[test]
     fn what_the_policy_names_decides() {
         let shared = |taken: [usize; 2]| (1900..2100).contains(&taken[0]);
         let one = |taken: [usize; 2]| taken.contains(&3000);

@@ -330,6 +330,14 @@ const WRONG: &[(&str, &str, u32, &str, &str)] = &[
         "this is a shell script",
         "setup = [\"@x.toml\"]",
     ),
+    // Commands within a text of an experiment.
+    (
+        "[host.a]",
+        "[host.a]\nsetup = \"\"\"\ntc qdisc show dev eth0\n\"\"\"\ncolour = 1",
+        1,
+        "colour",
+        "",
+    ),
     (
         "duration",
         "base = \"nothing.toml\"\nduration",
@@ -394,8 +402,8 @@ fn files_of_another_kind() {
         (&["run", "wide.toml"][..], "cannot read wide.toml: it is UTF-16; save it as UTF-8"),
         (&["run", "x.toml"], "sed -i 's/\\r$//' dos.sh"),
         (&["run", "."], "it is a folder"),
-        (&["report", "x.toml"], "x.toml lies in no run folder: there is no record.json beside it"),
-        (&["compare", "x.toml", "x.toml"], "x.toml lies in no run folder"),
+        (&["report", "x.toml"], "x.toml is not in a run folder: there is no record.json beside it"),
+        (&["compare", "x.toml", "x.toml"], "x.toml is not in a run folder"),
         (&["compare", "zzzzzzzz", "x.toml"], "cannot read zzzzzzzz: there is no such folder"),
         (&["shell", "x.toml"], "x.toml is an experiment, not a script: penstock run x.toml runs it"),
         (&["explain", "x.toml", "--dev", "eth0", "--all"], "x.toml is an experiment, not a script"),

@@ -192,7 +192,7 @@ pub enum Command {
     /// `ip route get`.
     RouteGet(Box<RouteQuestion>, Form),
     /// `ip route flush`.
-    RouteFlush(RouteFilter),
+    RouteFlush(RouteFilter, Form),
     /// `ip nexthop add|replace|del`.
     Nexthop(NexthopVerb, Box<NexthopSpec>),
     /// `ip nexthop show`.

@@ -283,8 +283,7 @@ impl Host {
                     self.sysctl.redirect_limits[n] = Some(numbers[0]);
                 }
                 if key == "net.ipv4.route.flush" {
-                    self.paths = crate::paths::Paths::default();
-                    self.fib.forget_turns();
+                    self.forget_paths();
                 }
                 if key == "net.core.netdev_max_backlog" {
                     self.sysctl.max_backlog = numbers[0].clamp(0, 1 << 31) as u32;

@@ -150,6 +150,10 @@ fn script(source: &Source) -> Option<Diagnostic> {
     };
     let mut at = 0;
     for line in source.text.split_inclusive('\n') {
+        // From here on it is TOML; a text of several lines may hold commands.
+        if line.trim_start().starts_with('[') || line.split_whitespace().nth(1) == Some("=") {
+            return None;
+        }
         let end = at + line.trim_end().len();
         if line.starts_with("#!") || command(line) {
             let name = &source.name;

@@ -266,7 +266,7 @@ impl Folder {
             let limit = if name == "record.json" { RECORD } else { PART };
             roots.read(&full, limit).map_err(|e| match full.symlink_metadata().is_err() {
                 true if given.is_file() => {
-                    format!("{} lies in no run folder: there is no {name} beside it", given.display())
+                    format!("{} is not in a run folder: there is no {name} beside it", given.display())
                 }
                 true => format!("{} is not a run folder: it has no {name}", path.display()),
                 false => format!("cannot read {}: {e}", full.display()),

@@ -197,7 +197,7 @@ impl Words<'_> {
                     "ip route flush dev eth0, or cache",
                 );
             }
-            return Ok(Command::RouteFlush(self.route_filter(all)?));
+            return Ok(Command::RouteFlush(self.route_filter(all)?, form));
         }
         if is("help") {
             return self.usage(super::usage::ROUTE);

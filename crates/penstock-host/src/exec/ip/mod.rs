@@ -26,7 +26,7 @@ mod vrf;
 
 use super::{Files, Ran};
 use crate::{Host, Output};
-use penstock_lang::ip::{self, Command, Failure, LinkFilter};
+use penstock_lang::ip::{self, Command, Failure, Form, LinkFilter};
 use penstock_lang::token::Line;
 use penstock_model::{Kernel, KernelError, Time};
 
@@ -167,7 +167,7 @@ impl Host {
             Command::Route(verb, spec) => self.route_change(verb, &spec, now),
             Command::RouteShow(filter, form) => self.route_show(&filter, form, now),
             Command::RouteGet(question, form) => self.route_get(&question, form, now),
-            Command::RouteFlush(filter) => self.route_flush(&filter),
+            Command::RouteFlush(filter, form) => self.route_flush(&filter, form),
             Command::Nexthop(verb, spec) => self.nexthop_change(verb, &spec),
             Command::NexthopShow(filter, form) => self.nexthop_show(&filter, form),
             Command::NexthopGet(id, form) => self.nexthop_get(id, form),
@@ -223,5 +223,14 @@ impl Host {
                 })
         });
         Ok(wanted.map(|d| d.ifindex).collect())
+    }
+}
+
+/// What `-s` says of a flush of so many entries, which is over after one round.
+fn rounds(flushed: usize, form: Form) -> String {
+    match (form.stats, flushed) {
+        (0, _) => String::new(),
+        (_, 0) => "Nothing to flush.\n".to_owned(),
+        (_, n) => format!("\n*** Round 1, deleting {n} entries ***\n*** Flush is complete after 1 round ***\n"),
     }
 }

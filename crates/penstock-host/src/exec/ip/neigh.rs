@@ -280,13 +280,7 @@ impl Host {
                 gone += 1;
             }
         }
-        Ok(match (form.stats, gone) {
-            (0, _) => String::new(),
-            (_, 0) => "Nothing to flush.\n".to_owned(),
-            (_, n) => {
-                format!("\n*** Round 1, deleting {n} entries ***\n*** Flush is complete after 1 round ***\n")
-            }
-        })
+        Ok(super::rounds(gone, form))
     }
 
     /// `neigh_event_send` without a packet.

@@ -558,12 +558,9 @@ impl Host {
             return self.route_show(&RouteFilter { table, vrf: None, not_own: true, ..f.clone() }, form, now);
         }
         let dev = f.dev.as_deref().map(|d| self.dev(d)).transpose()?;
+        let (four, six) = families(f);
         if f.cache {
             return self.cache_show(f, dev, form, now);
-        }
-        let (mut four, mut six) = (f.family != Family::Inet6, f.family == Family::Inet6);
-        if f.family == Family::Any && f.table == 0 {
-            (four, six) = (true, true);
         }
         if four && f.table != 0 && !self.fib.has_table(f.table) && self.kernel >= Kernel::V6_12 {
             let mut failure = self.no(KernelError::ENOENT, "ipv4: FIB table does not exist");
@@ -593,28 +590,28 @@ impl Host {
         Ok(ip::routes(&views, f, form, self.kernel))
     }
 
-    pub(super) fn route_flush(&mut self, f: &RouteFilter) -> Done {
+    pub(super) fn route_flush(&mut self, f: &RouteFilter, form: Form) -> Done {
         if let Some(name) = &f.vrf {
             let table = self.devices[self.vrf_called(name, "Invalid VRF\n")?].vrf_table().unwrap_or(0);
-            return self.route_flush(&RouteFilter { table, vrf: None, not_own: true, ..f.clone() });
+            return self.route_flush(&RouteFilter { table, vrf: None, not_own: true, ..f.clone() }, form);
         }
         let dev = f.dev.as_deref().map(|d| self.dev(d)).transpose()?;
         if f.cache {
-            self.cache_flush(f.family);
-            return Ok(String::new());
+            return Ok(self.cache_flush(f, dev, form));
         }
-        let mut stays = false;
-        if f.family != Family::Inet6 {
+        let (four, six) = families(f);
+        let (mut stays, mut flushed) = (false, 0);
+        if four {
             let gone: Vec<bool> = self.fib.routes().map(|r| self.route_wanted(r, f, dev)).collect();
             stays = self.fib.routes().zip(&gone).any(|(r, gone)| *gone && r.by.is_some());
             let mut gone = gone.into_iter();
-            self.fib.remove(|r| gone.next() == Some(true) && r.by.is_none());
+            flushed += self.fib.remove(|r| gone.next() == Some(true) && r.by.is_none());
         }
-        if f.family == Family::Inet6 {
+        if six {
             let gone: Vec<bool> = self.six.fib.routes().map(|r| self.route6_wanted(r, f, dev)).collect();
-            stays = self.six.fib.routes().zip(&gone).any(|(r, gone)| *gone && r.by.is_some());
+            stays |= self.six.fib.routes().zip(&gone).any(|(r, gone)| *gone && r.by.is_some());
             let mut gone = gone.into_iter();
-            self.six.fib.remove(|r| gone.next() == Some(true) && r.by.is_none());
+            flushed += self.six.fib.remove(|r| gone.next() == Some(true) && r.by.is_none());
         }
         if stays {
             //= iproute2 6.1.0 ip/iproute.c iproute_flush: it names the way beside the nexthop, which the kernel refuses (rtm_to_fib_config)
@@ -623,6 +620,12 @@ impl Host {
                 ..says(2, "Failed to send flush request: Invalid argument")
             });
         }
-        Ok(String::new())
+        Ok(super::rounds(flushed, form))
     }
+}
+
+/// Of which families a dump of routes is, IPv4 and IPv6: without a word both only of all tables.
+//= iproute2 6.1.0 ip/iproute.c iproute_list_flush_or_save
+pub(super) fn families(f: &RouteFilter) -> (bool, bool) {
+    (f.family != Family::Inet6, f.family == Family::Inet6 || f.family == Family::Any && f.table == 0)
 }

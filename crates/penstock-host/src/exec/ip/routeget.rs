@@ -3,7 +3,7 @@
 //! Follows: linux v6.12 `net/ipv4/route.c` `inet_rtm_getroute`, `net/ipv6/route.c` `inet6_rtm_getroute`.
 
 use super::route::{EACCES, EHOSTUNREACH, ENETUNREACH, four, six};
-use super::routecache::{seconds, with_mtu};
+use super::routecache::{Aside, seconds, with_mtu};
 use super::{Done, errno, says};
 use crate::Host;
 use crate::route::{Key, LOCAL, Ports, RouteKind};
@@ -119,15 +119,15 @@ impl Host {
         }
         let local = hop.kind == Some(RouteKind::Local);
         let old = self.kernel == Kernel::V2_6_35;
-        let turned = self.fib.turned_for(&hop, dst, now);
+        let aside = self.aside(&hop, dst, now);
+        let turned = aside.as_ref().is_some_and(|aside| aside.turned);
         let found = hop;
-        hop = if turned.is_some() { self.fib.turned(hop, dst, now) } else { hop };
+        hop = if turned { self.fib.turned(hop, dst, now) } else { hop };
         let cache = match hop.kind {
-            Some(RouteKind::Unicast) if turned.is_some() => vec!["redirected"],
             Some(RouteKind::Local) => vec!["local"],
             Some(RouteKind::Broadcast) if old => vec!["local"],
             Some(RouteKind::Broadcast) => vec!["local", "brd"],
-            _ => Vec::new(),
+            _ => aside.as_ref().map_or_else(Vec::new, Aside::flags),
         };
         let source = match from {
             Some(_) => None,
@@ -135,9 +135,8 @@ impl Host {
         };
         let mut metrics =
             self.fib.search_route(&key).ok().flatten().map_or_else(Vec::new, |r| r.metrics.clone());
-        let known = self.known_of(dst, now).filter(|_| hop.kind == Some(RouteKind::Unicast));
-        if let Some((mtu, locked, _)) = known {
-            with_mtu(&mut metrics, mtu, locked);
+        if let Some(aside) = &aside {
+            aside.put_mtu(&mut metrics);
         }
         let view = RouteView {
             kind: hop.kind.map_or(1, RouteKind::number),
@@ -146,7 +145,7 @@ impl Host {
             tos: q.tos,
             nhid: 0,
             nh_info: None,
-            via: (hop.next != dst || hop.six != 0 || turned.is_some()).then(|| self.fib.next_of(&hop)),
+            via: self.gateway_shown(&hop, dst, turned),
             dev: self.dev_name(self.out_device(&hop)),
             table: if old || hop.table == LOCAL { 0 } else { hop.table },
             protocol: 0,
@@ -154,7 +153,7 @@ impl Host {
             src: source,
             metric: None,
             flags: Vec::new(),
-            expires: turned.or(known.map(|k| k.2)).map(seconds),
+            expires: aside.map(|aside| aside.expires),
             realms: self.fib.realms(&found, None),
             metrics,
             nexthops: Vec::new(),

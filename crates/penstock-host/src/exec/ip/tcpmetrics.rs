@@ -64,10 +64,7 @@ impl Host {
                     return Err(super::says(0, "Nothing to flush."));
                 }
                 self.tcp_metrics.retain(|(dst, src), _| !asked.means(*dst, *src));
-                let of_it = format!(
-                    "\n*** Round 1, deleting {meant} entries ***\n*** Flush is complete after 1 round ***\n"
-                );
-                Ok(if form.stats > 0 { of_it } else { String::new() })
+                Ok(super::rounds(meant, form))
             }
             TcpMetricsVerb::Delete | TcpMetricsVerb::Flush => {
                 self.tcp_metrics.retain(|(dst, src), _| !asked.means(*dst, *src));

@@ -2,8 +2,8 @@
 //!
 //! Follows: mtr 0.95 `ui/select.c` `select_loop`, `ui/net.c` (`net_send_batch`, `net_process_ping`, `net_max`), `ui/raw.c`,
 //! `packet/construct_unix.c` (sizes), `packet/deconstruct_unix.c` (which messages count).
-//! Differs: names are those of `/etc/hosts`, and known as soon as somebody answers; a probe of TCP (`-T`) is a SYN whose answer is answered with a RST
-//! (there a socket connects and is closed), and is not sent again.
+//! Differs: names are those of `/etc/hosts`, and known as soon as somebody answers; a probe of TCP (`-T`) is a SYN whose answer is answered with a RST,
+//! and is not sent again; mtr connects a socket and closes it.
 
 mod parse;
 mod words;

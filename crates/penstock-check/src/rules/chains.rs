@@ -3,7 +3,7 @@
 use crate::facts::{Device, Facts, Step, What};
 use crate::finding::{Found, Rule, Say};
 use crate::marks::{Ruled, covers, leaves};
-use penstock_lang::iptables::{Connmark, Edit, Match, Target};
+use penstock_lang::iptables::{Connmark, Edit, Match, Target, Verdict};
 use penstock_lang::tc::Command;
 use penstock_model::Handle;
 
@@ -130,7 +130,11 @@ fn unreachable(facts: &Facts, found: &mut Found) {
                     })
             };
             let a = chain[..at].iter().find(|a| tame(a) && covers(&a.rule, &b.rule));
-            if let Some(a) = a.filter(|a| a.rule.target != b.rule.target && marks_or_sorts(&b.rule.target)) {
+            let told = |a: &&&Ruled| {
+                a.rule.target != b.rule.target
+                    && (marks_or_sorts(&b.rule.target) || decides_otherwise(&a.rule.target, &b.rule.target))
+            };
+            if let Some(a) = a.filter(told) {
                 let taker = match a.line {
                     0 => format!("line {}", facts.steps[a.step].line),
                     _ => "a rule above".to_owned(),
@@ -160,6 +164,16 @@ fn marks_or_sorts(target: &Target) -> bool {
             | Target::Edit(Edit::Connmark { .. })
             | Target::Jump(_)
     )
+}
+
+/// Whether one of two verdicts lets packets through and the other does not: the second rule is there for something.
+fn decides_otherwise(a: &Target, b: &Target) -> bool {
+    let passes = |t: &Target| match t {
+        Target::Verdict(Verdict::Accept) => Some(true),
+        Target::Verdict(Verdict::Drop) | Target::Reject(_) => Some(false),
+        _ => None,
+    };
+    passes(a).zip(passes(b)).is_some_and(|(a, b)| a != b)
 }
 
 fn unjumped(facts: &Facts, found: &mut Found) {

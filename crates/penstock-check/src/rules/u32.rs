@@ -1,7 +1,7 @@
 //! PS19x: what u32 looks at, and what it finds there.
 
 use crate::facts::{Facts, Step};
-use crate::filters::{ALL, ARP, Field, Filter, IP, IP6};
+use crate::filters::{ALL, ARP, Field, Filter, IP, IP6, QINQ, VLAN};
 use crate::finding::{Found, Rule, Say};
 use penstock_lang::tc::num;
 use penstock_model::Handle;
@@ -11,7 +11,8 @@ pub const RULES: &[Rule] = &[
         "PS188",
         "filters for IP skip tagged frames",
         "A frame that a VLAN device sends is 802.1Q to the qdisc of the device below, whatever it carries: `protocol ip` does not fit it. Shape the VLAN device, or ask \
-         for `protocol 802.1q`: the tag is out of the data, so u32's offsets stay; flower says `vlan_ethtype ipv4`.",
+         for `protocol 802.1q`: the tag is out of the data, so u32's offsets stay; flower says `vlan_ethtype ipv4`. The other way round, packets that the VLAN device itself \
+         sends have no tag yet: `protocol 802.1q` fits none of them.",
         untagged,
     ),
     Rule::warning(
@@ -557,6 +558,7 @@ fn vlan(facts: &Facts, found: &mut Found) {
 
 /// Filters for IP on a device that sends tagged frames only: the script puts VLANs on it and gives it no address itself.
 fn untagged(facts: &Facts, found: &mut Found) {
+    not_yet_tagged(facts, found);
     for device in facts.devices.iter().filter(|d| d.root().is_some_and(|r| r.step.is_some())) {
         let name = device.name.as_str();
         let carries = |s: &&Step| {
@@ -590,6 +592,32 @@ fn untagged(facts: &Facts, found: &mut Found) {
         let reason = format!("`{}` makes a device whose frames leave by {name} tagged.", vlan.text());
         let say = Say::new(format!("the tagged frames of {name} do not fit this protocol"), reason, fix);
         found.at(filter.step, step.value(&["protocol", "proto"]).unwrap_or(""), say);
+    }
+}
+
+/// Filters for tagged frames at the root of a VLAN device, which puts its tag on behind its qdisc (`vlan_dev_hard_start_xmit`). What a bridge or a VLAN device above
+/// it sends may have a tag of its own.
+fn not_yet_tagged(facts: &Facts, found: &mut Found) {
+    for device in facts.devices.iter().filter(|d| d.kind == "vlan" && d.master.is_none()) {
+        let name = device.name.as_str();
+        let above = |s: &Step| {
+            s.program() == "ip" && s.words.windows(2).any(|w| w[0] == "link" && w[1] == name) && s.has("add")
+        };
+        let Some(root) = device.root().filter(|_| !facts.steps.iter().any(above)) else { continue };
+        for filter in device.filters.iter().filter(|f| f.parent.qdisc() == root.handle) {
+            if !matches!(filter.protocol, VLAN | QINQ) {
+                continue;
+            }
+            let step = &facts.steps[filter.step];
+            let word = if step.has("proto") { "proto" } else { "protocol" };
+            let fix = match filter.kind.as_str() {
+                "u32" => step.with(word, "ip"),
+                _ => String::new(),
+            };
+            let reason = format!("{name} puts the tag on behind its qdisc: here the packets are of IP.");
+            let say = Say::new(format!("no frame of {name} has its tag yet"), reason, fix);
+            found.at(filter.step, step.value(&["protocol", "proto"]).unwrap_or(""), say);
+        }
     }
 }
 

@@ -109,6 +109,16 @@ pub(crate) fn scripts(name: &str, text: &str) -> Option<Vec<String>> {
     })
 }
 
+/// Whether it is a unit of systemd.
+pub(crate) fn is_unit(name: &str, text: &str) -> bool {
+    kind(name, text) == Some(Kind::Unit)
+}
+
+/// Whether it is a Dockerfile.
+pub(crate) fn is_dockerfile_by(name: &str, text: &str) -> bool {
+    kind(name, text) == Some(Kind::Docker)
+}
+
 /// The commands of a file of YAML, in its own lines.
 pub(crate) fn yaml_commands(name: &str, text: &str) -> Option<String> {
     (kind(name, text) == Some(Kind::Yaml)).then(|| yaml(&text.lines().collect::<Vec<_>>()))

@@ -30,6 +30,7 @@ mod finding;
 mod fix;
 pub mod form;
 mod holders;
+mod images;
 mod lent;
 mod machine;
 mod marks;
@@ -45,6 +46,7 @@ mod syntax;
 mod templates;
 mod uci;
 mod unfollowed;
+mod units;
 mod unknown;
 mod variables;
 mod waiting;
@@ -174,6 +176,8 @@ pub fn examine_with(script: &Script, beside: &[Sourced], settings: &Settings) ->
     all.findings.retain(|f| !by_letter.iter().any(|l| l.line == f.line));
     all.findings.extend(by_letter);
     all.findings.extend(unprivileged(script, rights::without(&script.name, &script.text)));
+    all.findings.extend(built(script));
+    all.findings.extend(ends_early(script));
     // Each recipe of a Makefile is called for itself.
     if holders::has_recipes(&script.name, &script.text) {
         all.findings.retain(|f| f.code != "PS253");
@@ -271,6 +275,53 @@ fn by_letter(script: &Script) -> Vec<Finding> {
     };
     let allowed = |f: &Finding| source.allowed(f.line).contains(rule.code);
     holders::bare_names(&script.name, &script.text).into_iter().map(one).filter(|f| !allowed(f)).collect()
+}
+
+/// Commands of tc in a Dockerfile's `RUN`.
+fn built(script: &Script) -> Vec<Finding> {
+    if !holders::is_dockerfile_by(&script.name, &script.text) {
+        return Vec::new();
+    }
+    let said = |line: u32| {
+        let message = "what this sets up is not in the image".to_owned();
+        let reason = "An image keeps files; the qdiscs go with the container in which `RUN` is carried out."
+            .to_owned();
+        let fix = "ENTRYPOINT [\"sh\", \"-c\", \"tc … && exec \\\"$@\\\"\", \"--\"]".to_owned();
+        of_text(script, "PS340", (line, 0, 0), (message, reason, fix), Vec::new())
+    };
+    images::built(&script.text).into_iter().filter_map(said).collect()
+}
+
+/// The deletion at which the start of a unit of systemd ends.
+fn ends_early(script: &Script) -> Option<Finding> {
+    let (line, column) =
+        units::ends_at(&script.text).filter(|_| holders::is_unit(&script.name, &script.text))?;
+    let text = script.text.lines().nth(line as usize - 1)?.trim();
+    let message = "the unit's start ends here on a fresh machine".to_owned();
+    let reason = "Where there is nothing to delete tc fails, and systemd leaves out the commands behind it."
+        .to_owned();
+    let fix = text.replacen('=', "=-", 1);
+    let edit = Edit::Replace(line, column, 0, "-".to_owned());
+    of_text(script, "PS252", (line, column, 0), (message, reason, fix), vec![edit])
+}
+
+/// A finding that a file's text alone has; none where it is allowed by comment.
+fn of_text(
+    script: &Script,
+    code: &str,
+    (line, column, len): (u32, u32, u32),
+    (message, reason, fix): (String, String, String),
+    edits: Vec<Edit>,
+) -> Option<Finding> {
+    let rule = rules::all().find(|r| r.code == code)?;
+    let source = source::Source::new(&script.text);
+    if source.allowed(line).contains(code) || source.allowed_everywhere().contains(code) {
+        return None;
+    }
+    let file = if script.name.is_empty() { "script".to_owned() } else { script.name.clone() };
+    let (code, severity) = (rule.code, rule.severity);
+    let safe = !edits.is_empty();
+    Some(Finding { file, line, column, len, code, severity, message, reason, fix, edits, safe, begins: line })
 }
 
 /// Commands of containers that nobody gives the right to change their network.

@@ -29,7 +29,7 @@ pub const RULES: &[Rule] = &[
         "the script ends at its first deletion",
         "Under `set -e` a command that fails ends the script. On a machine without a qdisc the first `tc qdisc del` fails, and nothing after it happens. Write `|| \
          true` behind it. The same holds of `tc qdisc del … && tc qdisc add …`, whose second half is left out where the first fails, and of the lines of a file for \
-         `tc -batch`, which ends at the first that fails: give it `-force`, or put the deletion before it.",
+         `tc -batch`, which ends at the first that fails: give it `-force`, or put the deletion before it; and of a unit of systemd: `ExecStart=-tc qdisc del …` may fail.",
         ends_early,
     ),
     Rule::warning(

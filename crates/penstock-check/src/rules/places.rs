@@ -1,4 +1,4 @@
-//! PS330 to PS334: filters, gates and commands that stand where nothing comes to them, or where they may not do what they are to do.
+//! PS330 to PS334, PS340: filters, gates and commands that stand where nothing comes to them, or where they may not do what they are to do.
 
 use crate::facts::{Facts, Step};
 use crate::filters::{Bits, Field, Filter, IP, IP6};
@@ -40,6 +40,13 @@ pub const RULES: &[Rule] = &[
         "a container without the right to change its network",
         "tc in a container needs CAP_NET_ADMIN, which containers do not have by default: `RTNETLINK answers: Operation not permitted`. `cap_add: [NET_ADMIN]` in a compose \
          file, `docker run --cap-add NET_ADMIN`, `securityContext: {capabilities: {add: [NET_ADMIN]}}` of a container of Kubernetes give it. capabilities(7).",
+        by_file,
+    ),
+    Rule::warning(
+        "PS340",
+        "tc while an image is built",
+        "`RUN` is carried out once, in a container that is thrown away; an image keeps files, not qdiscs or filters. A container that is started from it has none of them, and \
+         a build without CAP_NET_ADMIN stops there. Give the command to `ENTRYPOINT` or `CMD`, or to what the container starts.",
         by_file,
     ),
 ];

@@ -603,8 +603,13 @@ fn not_yet_tagged(facts: &Facts, found: &mut Found) {
         let above = |s: &Step| {
             s.program() == "ip" && s.words.windows(2).any(|w| w[0] == "link" && w[1] == name) && s.has("add")
         };
-        let Some(root) = device.root().filter(|_| !facts.steps.iter().any(above)) else { continue };
-        for filter in device.filters.iter().filter(|f| f.parent.qdisc() == root.handle) {
+        if facts.steps.iter().any(above) {
+            continue;
+        }
+        // `TC_H_MIN_EGRESS` of clsact is asked before the device itself, too.
+        let root = device.root().map(|r| r.handle);
+        let leaves = |f: &&Filter| Some(f.parent.qdisc()) == root || f.parent == Handle(0xffff_fff3);
+        for filter in device.filters.iter().filter(leaves) {
             if !matches!(filter.protocol, VLAN | QINQ) {
                 continue;
             }

@@ -49,7 +49,7 @@ pub(crate) use errors::gives_up;
 pub(crate) use settings::{meant as setting_meant, missed as setting_missed};
 
 /// The tables, in the order of their codes.
-const TABLES: [&[Rule]; 40] = [
+const TABLES: [&[Rule]; 41] = [
     errors::RULES,
     removed::RULES,
     cause::RULES,
@@ -90,6 +90,7 @@ const TABLES: [&[Rule]; 40] = [
     openwrt::RULES,
     places::RULES,
     beyond::RULES,
+    places::LATER,
 ];
 
 /// Every rule.

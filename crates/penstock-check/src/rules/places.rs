@@ -42,14 +42,16 @@ pub const RULES: &[Rule] = &[
          file, `docker run --cap-add NET_ADMIN`, `securityContext: {capabilities: {add: [NET_ADMIN]}}` of a container of Kubernetes give it. capabilities(7).",
         by_file,
     ),
-    Rule::warning(
-        "PS340",
-        "tc while an image is built",
-        "`RUN` is carried out once, in a container that is thrown away; an image keeps files, not qdiscs or filters. A container that is started from it has none of them, and \
-         a build without CAP_NET_ADMIN stops there. Give the command to `ENTRYPOINT` or `CMD`, or to what the container starts.",
-        by_file,
-    ),
 ];
+
+/// Those of later numbers.
+pub const LATER: &[Rule] = &[Rule::warning(
+    "PS340",
+    "tc while an image is built",
+    "`RUN` is carried out once, in a container that is thrown away; an image keeps files, not qdiscs or filters. A container that is started from it has none of them, and \
+         a build without CAP_NET_ADMIN stops there. Give the command to `ENTRYPOINT` or `CMD`, or to what the container starts.",
+    by_file,
+)];
 
 /// The chain that one of a filter's actions goes to (`TC_ACT_GOTO_CHAIN`).
 fn goes_to(filter: &Filter) -> impl Iterator<Item = u32> + '_ {

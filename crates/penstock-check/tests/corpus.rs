@@ -246,6 +246,46 @@ fn all_safe_fixes_together_leave_fewer_findings() {
     }
 }
 
+/// What the fix of the only finding of this code makes of the last line, and whether it is a safe one.
+fn mended(code: &str, text: &str) -> Option<(String, bool)> {
+    let script = Script { text: text.to_owned(), ..Script::default() };
+    let of_code = |f: &Finding| f.code == code;
+    let found: Vec<Finding> = check(&script, &Settings::default()).into_iter().filter(of_code).collect();
+    let [one] = found.as_slice() else { return None };
+    let (text, count) = fixed(text, &found, Which::Likely);
+    (count == 1).then(|| (text.lines().last().unwrap_or("").to_owned(), one.safe))
+}
+
+#[test]
+fn a_handle_in_another_base_becomes_the_mark_that_is_set() {
+    let script = |handle: &str| {
+        format!(
+            "iptables -t mangle -A FORWARD -o eth0 -d 203.0.113.0/24 -j MARK --set-mark 100\ntc qdisc replace dev eth0 root handle 1: prio\n\
+             tc filter replace dev eth0 parent 1: protocol ip prio 1 handle {handle} fw flowid 1:1\n"
+        )
+    };
+    let (line, safe) = mended("PS201", &script("0x100")).expect("one finding with a fix");
+    assert_eq!(line, "tc filter replace dev eth0 parent 1: protocol ip prio 1 handle 100 fw flowid 1:1");
+    assert!(safe);
+    assert_eq!(mended("PS201", &script("0x64")), None);
+}
+
+#[test]
+fn a_mark_of_what_comes_in_becomes_one_of_what_leaves() {
+    let script = |rule: &str| {
+        format!(
+            "tc qdisc replace dev eth0 root handle 1: htb default 30\ntc class replace dev eth0 parent 1: classid 1:10 htb rate 6mbit\n\
+             tc class replace dev eth0 parent 1: classid 1:30 htb rate 4mbit\n\
+             tc filter replace dev eth0 parent 1: protocol ip prio 1 handle 10 fw flowid 1:10\n{rule}\n"
+        )
+    };
+    let rule = "iptables -t mangle -A POSTROUTING -o eth0 -p tcp --dport 22 -j MARK --set-mark 10";
+    let wrong = "iptables -t mangle -A PREROUTING -i eth0 -p tcp --dport 22 -j MARK --set-mark 10";
+    let (line, safe) = mended("PS204", &script(wrong)).expect("one finding with a fix");
+    assert_eq!((line.as_str(), safe), (rule, false));
+    assert_eq!(mended("PS204", &script(rule)), None);
+}
+
 /// The unpacked Debian package; `None` where it cannot be fetched.
 fn package(name: &str) -> Option<std::path::PathBuf> {
     use std::process::Command;

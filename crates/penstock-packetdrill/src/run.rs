@@ -304,6 +304,14 @@ impl Run<'_> {
         let job = self.files.begin(&mut self.net, call).map_err(fault)?;
         if let Job::Connect(n) = &job {
             self.connects(*n);
+        } else if let Job::Write { n, opens: true, .. } = &job {
+            self.connects(*n);
+        } else if matches!(call.name.as_str(), "connect" | "send" | "sendto" | "sendmsg" | "write" | "writev")
+            && let Some(n) =
+                call.args.first().and_then(|fd| number(fd).ok()).and_then(|fd| self.files.0.get(&fd).copied())
+            && matches!(&self.net.socks[n].kind, Kind::Tcp(end) if end.state() == penstock_tcp::State::SynSent)
+        {
+            self.connects(n);
         } else if call.name == "connect"
             && let Some(n) =
                 call.args.first().and_then(|fd| number(fd).ok()).and_then(|fd| self.files.0.get(&fd).copied())

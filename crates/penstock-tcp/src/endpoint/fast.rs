@@ -115,6 +115,11 @@ impl Endpoint {
     pub fn in_syn(&self) -> u32 {
         self.fast.as_ref().map_or(0, |f| f.in_syn)
     }
+    /// Whether anything of Fast Open is with it.
+    #[inline]
+    pub fn is_fast(&self) -> bool {
+        self.fast.is_some()
+    }
     /// Whether a program may use the connection: its handshake is over, or it was accepted by Fast Open.
     #[inline]
     pub fn is_open(&self) -> bool {

@@ -200,7 +200,11 @@ impl Host {
             fastopen: number("net.ipv4.tcp_fastopen").map_or(1, |n| n as u32),
             fastopen_blackhole_s: number("net.ipv4.tcp_fastopen_blackhole_timeout_sec")
                 .map_or(0, |n| n.clamp(0, i64::from(i32::MAX)) as u32),
-            fastopen_keys: s.kept.get("net.ipv4.tcp_fastopen_key").and_then(|v| fastopen_keys(v)).unwrap_or_default(),
+            fastopen_keys: s
+                .kept
+                .get("net.ipv4.tcp_fastopen_key")
+                .and_then(|v| fastopen_keys(v))
+                .unwrap_or_default(),
         }
     }
     /// The congestion controls that routes name (`congctl`).

@@ -645,7 +645,9 @@ mod tests {
         assert_eq!(fast(&[], false), [34, 2, 1, 1]);
         assert_eq!(fast(&[9, 8, 7, 6], false), [34, 6, 9, 8, 7, 6, 1, 1]);
         assert_eq!(fast(&[9, 8, 7, 6], true), [254, 8, 0xf9, 0x89, 9, 8, 7, 6]);
-        assert!(crate::FastOpen::new(&[1, 2], false).is_none() && crate::FastOpen::new(&[1; 5], false).is_none());
+        assert!(
+            crate::FastOpen::new(&[1, 2], false).is_none() && crate::FastOpen::new(&[1; 5], false).is_none()
+        );
         assert_eq!((alone.counter(0), alone.counter(1)), (Some(0x01_02_01), None));
     }
 

@@ -190,9 +190,12 @@ pub(crate) fn tokens(text: &str, defines: &mut Vec<(String, String)>) -> Result<
             c if c.is_ascii_alphanumeric()
                 && matches!(all.last(), Some(Placed { token: Token::Word(w), .. }) if w == "FO" || w == "FOEXP") =>
             {
-                let len = r.rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(r.rest.len());
+                let len =
+                    r.rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(r.rest.len());
                 let text = r.take(len);
-                Token::Word(defines.iter().rev().find(|d| d.0 == text).map_or(text, |d| d.1.as_str()).to_owned())
+                Token::Word(
+                    defines.iter().rev().find(|d| d.0 == text).map_or(text, |d| d.1.as_str()).to_owned(),
+                )
             }
             // A name may begin with a digit; a number ends where one would.
             c if c.is_ascii_alphanumeric() || c == '_' => {

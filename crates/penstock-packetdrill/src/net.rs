@@ -103,6 +103,8 @@ pub(crate) struct Sock {
     /// `TCP_FASTOPEN_CONNECT`; and it has been connected, and sends its SYN with the first data.
     pub fast_connect: bool,
     pub deferred: bool,
+    /// Its last call by Fast Open did not wait for the connection.
+    pub connecting: bool,
     /// It stands in its parent's queue of Fast Open; a program has accepted it.
     pub fast_queued: bool,
     pub accepted: bool,
@@ -451,6 +453,7 @@ impl Net {
             fast: Queue::default(),
             fast_connect: false,
             deferred: false,
+            connecting: false,
             fast_queued: false,
             accepted: false,
             error: None,

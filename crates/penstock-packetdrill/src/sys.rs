@@ -235,8 +235,7 @@ impl Files {
                 let how = SendFlags { more: flags & words::MSG_MORE != 0, eor: flags & words::MSG_EOR != 0 };
                 let left = left.max(0) as u64;
                 if flags & words::MSG_FASTOPEN != 0 || net.socks[n].deferred {
-                    let unspecified = matches!(args.get(4), Some(Expr::Fields(f))
-                        if field(f, "sa_family").is_some_and(|v| number(v) == Ok(0)));
+                    let unspecified = matches!(args.get(4), Some(Expr::Word(w)) if w == "AF_UNSPEC");
                     return Ok(send_fast(net, n, left, how, waits, unspecified));
                 }
                 Ok(Job::Write { n, left, took: 0, flags: how, waits, blocked: false, opens: false })
@@ -441,6 +440,11 @@ fn send_fast(net: &mut Net, n: usize, bytes: u64, flags: SendFlags, waits: bool,
         Kind::Tcp(end) if matches!(end.state(), State::SynSent | State::SynReceived) => {
             return Job::Done(Error("EALREADY"));
         }
+        // A call that did not wait has left it connecting, until the next is told that it is connected.
+        Kind::Tcp(_) if net.socks[n].connecting => {
+            net.socks[n].connecting = false;
+            return Job::Write { n, left: bytes, took: 0, flags, waits, blocked: false, opens: false };
+        }
         Kind::Tcp(_) => return Job::Done(Error("EISCONN")),
         Kind::Listens(_) | Kind::Gone => return Job::Done(Error("EINVAL")),
     }
@@ -454,6 +458,7 @@ fn send_fast(net: &mut Net, n: usize, bytes: u64, flags: SendFlags, waits: bool,
     if end.state() == State::Closed {
         return Job::Done(Error(take_error(net, n).unwrap_or("ECONNREFUSED")));
     }
+    net.socks[n].connecting = true;
     Job::Done(if took > 0 { Value(took as i64) } else { Error("EINPROGRESS") })
 }
 
@@ -462,7 +467,8 @@ fn bytes_of(text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        let hex = rest.strip_prefix("\\x").and_then(|r| r.get(..2)).and_then(|h| u8::from_str_radix(h, 16).ok());
+        let hex =
+            rest.strip_prefix("\\x").and_then(|r| r.get(..2)).and_then(|h| u8::from_str_radix(h, 16).ok());
         let len = match hex {
             Some(byte) => {
                 bytes.push(byte);
@@ -500,7 +506,7 @@ fn polled(net: &Net, n: usize) -> i64 {
         }
         Kind::Tcp(end) => {
             let state = end.state();
-            let heard = sock.read_shut || end.fin_came();
+            let heard = sock.read_shut || end.fin_came() || state == State::Closed;
             let mut mask = error;
             if sock.write_shut && heard || state == State::Closed {
                 mask |= words::POLLHUP;

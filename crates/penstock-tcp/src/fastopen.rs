@@ -252,14 +252,7 @@ impl Queue {
     }
     /// Whether a SYN makes a connection, and what it is told.
     //= linux v6.12 net/ipv4/tcp_fastopen.c tcp_try_fastopen
-    pub fn opens(
-        &mut self,
-        setting: u32,
-        keys: &[Key],
-        no_cookie: bool,
-        syn: &Syn,
-        now: Time,
-    ) -> Verdict {
+    pub fn opens(&mut self, setting: u32, keys: &[Key], no_cookie: bool, syn: &Syn, now: Time) -> Verdict {
         let mut verdict = Verdict::default();
         let asked = syn.option.is_some_and(|o| o.cookie().is_empty());
         if asked {

@@ -200,7 +200,7 @@ impl Builder<'_> {
             );
         }
         if let Some((span, Load::Pages { .. })) = &load
-            && tcp.as_ref().is_some_and(|t| t.fastopen)
+            && tcp.as_ref().is_some_and(|(_, t)| t.as_ref().is_some_and(|t| t.fastopen))
         {
             let help = "write a number of bytes, \"greedy\" or arrivals, or leave fastopen out";
             faults.add(span.clone(), "pages are not sent by Fast Open", help);

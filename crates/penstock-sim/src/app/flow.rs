@@ -309,7 +309,8 @@ impl Sink {
             let found = match &self.transport {
                 Transport::Tcp(tcp) => {
                     let cfg = configure(net.tcp_config(self.to), tcp);
-                    let listener = Listener { cfg: Box::new(cfg), backlog: 128, sink: true, fast: Default::default() };
+                    let listener =
+                        Listener { cfg: Box::new(cfg), backlog: 128, sink: true, fast: Default::default() };
                     net.tcp_listen(self.to, NONE, port, SockOpts::default(), listener)
                 }
                 Transport::Udp => net.udp_bind(self.to, NONE, port, SockOpts::default()),

@@ -76,7 +76,13 @@ impl Net {
     }
     /// A segment for a connection that was accepted by Fast Open and whose handshake is not over.
     #[cold]
-    pub(super) fn fast_child_hears(&mut self, sock: u32, tcp: &Tcp, payload: u32, ecn: penstock_tcp::EcnField) {
+    pub(super) fn fast_child_hears(
+        &mut self,
+        sock: u32,
+        tcp: &Tcp,
+        payload: u32,
+        ecn: penstock_tcp::EcnField,
+    ) {
         let now = self.now();
         let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return };
         t.end.handle_segment(tcp, payload, ecn, now);

@@ -52,14 +52,7 @@ pub(super) struct Fast {
 impl Endpoint {
     /// Opens a connection by Fast Open, as [`connect`](Endpoint::connect) does without. How much of the data goes with the SYN: [`Endpoint::in_syn`].
     //= linux v6.12 net/ipv4/tcp_output.c tcp_send_syn_data
-    pub fn connect_fast(
-        cfg: &Config,
-        sport: u16,
-        dport: u16,
-        isn: u32,
-        how: &Active,
-        now: Time,
-    ) -> Endpoint {
+    pub fn connect_fast(cfg: &Config, sport: u16, dport: u16, isn: u32, how: &Active, now: Time) -> Endpoint {
         let mut e = Endpoint::connect(cfg, sport, dport, isn, now);
         if cfg.stack == Stack::Ns2 || !e.tx.p.today {
             return e;
@@ -179,7 +172,7 @@ impl Endpoint {
                 (f.asked, f.exp) = (true, option.exp);
             }
         }
-        let len = f.in_syn;
+        let len = if active { f.in_syn } else { 0 };
         if len > 0 {
             self.tx.host.hand(len);
             self.note_sent(len);

@@ -70,6 +70,12 @@ pub struct TcpSettings {
     pub limit_output: Option<u32>,
     /// `net.core.txrehash`: a socket draws the hash of its flow anew after a timeout.
     pub txrehash: bool,
+    /// `tcp_fastopen`, bits; `tcp_fastopen_blackhole_timeout_sec`; `tcp_fastopen_key`, where it is set: one key or two.
+    pub fastopen: u32,
+    /// See there.
+    pub fastopen_blackhole_s: u32,
+    /// See there.
+    pub fastopen_keys: Vec<[u8; 16]>,
 }
 
 /// What a route says of connections that go by it.
@@ -93,6 +99,8 @@ pub struct TcpRoute {
     pub quickack: bool,
     /// `congctl`: the congestion control, whatever the program has asked for.
     pub congctl: Option<&'static str>,
+    /// `fastopen_no_cookie 1`: Fast Open without a cookie.
+    pub fastopen_no_cookie: bool,
     /// `features ecn`: ECN is asked for and agreed to.
     pub ecn: bool,
     /// What a row of `ip tcp_metrics` begins with.
@@ -113,6 +121,23 @@ const RTO_MIN: u8 = 13;
 const INITRWND: u8 = 14;
 const QUICKACK: u8 = 15;
 const CC_ALGO: u8 = 16;
+const FASTOPEN_NO_COOKIE: u8 = 17;
+
+/// The keys that `net.ipv4.tcp_fastopen_key` says: one, or two with a comma between; `None` where it is not understood.
+//= linux v6.12 net/ipv4/sysctl_net_ipv4.c proc_tcp_fastopen_key
+pub(crate) fn fastopen_keys(text: &str) -> Option<Vec<[u8; 16]>> {
+    let one = |text: &str| {
+        let mut key = [0; 16];
+        let mut parts = text.split('-');
+        for to in key.chunks_exact_mut(4) {
+            let part = parts.next()?;
+            let hex = (1..=8).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_hexdigit());
+            to.copy_from_slice(&u32::from_str_radix(part, 16).ok().filter(|_| hex)?.to_le_bytes());
+        }
+        parts.next().is_none().then_some(key)
+    };
+    text.trim().splitn(2, ',').map(one).collect()
+}
 
 impl Host {
     /// The settings of TCP.
@@ -172,6 +197,14 @@ impl Host {
             autocorking: number("net.ipv4.tcp_autocorking") != Some(0),
             limit_output: number("net.ipv4.tcp_limit_output_bytes").map(|n| n.clamp(1, 1 << 30) as u32),
             txrehash: number("net.core.txrehash") != Some(0),
+            fastopen: number("net.ipv4.tcp_fastopen").map_or(1, |n| n as u32),
+            fastopen_blackhole_s: number("net.ipv4.tcp_fastopen_blackhole_timeout_sec")
+                .map_or(0, |n| n.clamp(0, i64::from(i32::MAX)) as u32),
+            fastopen_keys: s
+                .kept
+                .get("net.ipv4.tcp_fastopen_key")
+                .and_then(|v| fastopen_keys(v))
+                .unwrap_or_default(),
         }
     }
     /// The congestion controls that routes name (`congctl`).
@@ -231,6 +264,7 @@ impl TcpRoute {
                 RTO_MIN => t.rto_min = value_if.map(|ms| Span::from_ms(ms.into())),
                 INITRWND => t.initrwnd = value_if,
                 QUICKACK => t.quickack = value != 0,
+                FASTOPEN_NO_COOKIE => t.fastopen_no_cookie = value != 0,
                 // RTAX_FEATURE_ECN
                 FEATURES => t.ecn = value & 1 != 0,
                 // Of 6.12 and later.

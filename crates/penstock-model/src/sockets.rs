@@ -92,6 +92,8 @@ pub struct TcpDiag {
     pub sack: bool,
     pub ecn: bool,
     pub ecn_seen: bool,
+    /// The data in the SYN was taken (TCP Fast Open).
+    pub fastopen: bool,
     /// Name of the congestion control.
     pub cc: &'static str,
     /// Shifts of the peer's windows and of ours.
@@ -153,6 +155,7 @@ impl Default for TcpDiag {
             sack: false,
             ecn: false,
             ecn_seen: false,
+            fastopen: false,
             cc: "",
             wscale: None,
             rto_us: 0,

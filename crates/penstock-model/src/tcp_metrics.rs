@@ -1,7 +1,7 @@
 //! What a machine keeps of a TCP connection for the next one between the same addresses: the rows of `ip tcp_metrics`.
 //!
 //! Follows: linux v6.12 net/ipv4/tcp_metrics.c `struct tcp_metrics_block`, `tcpm_suck_dst`, `tcpm_check_stamp`.
-//! Differs: no cookies of TCP Fast Open.
+//! Differs: none known.
 
 use std::net::IpAddr;
 
@@ -31,6 +31,39 @@ pub struct TcpMetrics {
     locked: u8,
     /// When it was written last, jiffies.
     stamp: u64,
+    /// What is kept of TCP Fast Open.
+    pub fast: FastOpenMetrics,
+}
+
+/// What is kept of TCP Fast Open with a server (`struct tcp_fastopen_metrics`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FastOpenMetrics {
+    /// Its segment size; 0: not known.
+    pub mss: u16,
+    /// How many SYNs with data were lost one after another.
+    pub syn_loss: u16,
+    /// When the last was, jiffies.
+    pub last_syn_loss: u64,
+    /// Whether the option's form of the experiment is to be tried (1), or has been (2).
+    pub try_exp: u8,
+    /// The cookie came in that form.
+    pub exp: bool,
+    len: u8,
+    cookie: [u8; 16],
+}
+
+impl FastOpenMetrics {
+    /// The server's cookie; empty: there is none.
+    pub fn cookie(&self) -> &[u8] {
+        &self.cookie[..usize::from(self.len)]
+    }
+    /// Keeps a cookie, of 16 bytes at most.
+    pub fn set_cookie(&mut self, cookie: &[u8], exp: bool) {
+        let len = cookie.len().min(16);
+        self.cookie = [0; 16];
+        self.cookie[..len].copy_from_slice(&cookie[..len]);
+        (self.len, self.exp) = (len as u8, exp);
+    }
 }
 
 impl TcpMetrics {
@@ -40,7 +73,7 @@ impl TcpMetrics {
         let mut values = route.values;
         values[Metric::Rtt as usize] = values[Metric::Rtt as usize].wrapping_mul(1_000);
         values[Metric::Rttvar as usize] = values[Metric::Rttvar as usize].wrapping_mul(1_000);
-        TcpMetrics { values, locked: route.locked, stamp: jiffies }
+        TcpMetrics { values, locked: route.locked, stamp: jiffies, fast: FastOpenMetrics::default() }
     }
     /// One of its values.
     pub fn get(&self, metric: Metric) -> u32 {

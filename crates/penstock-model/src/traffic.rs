@@ -271,6 +271,8 @@ pub struct TcpWishes {
     pub quickack: bool,
     /// Timer interrupts per second at both ends (CONFIG_HZ), 10 to 10000: what timeouts are counted in.
     pub hz: Option<u32>,
+    /// TCP Fast Open at both ends (RFC 7413).
+    pub fastopen: bool,
     /// ns-2's one-way TCP in place of the hosts' own, at both ends.
     pub ns2: Option<crate::ns2::Options>,
 }

@@ -269,6 +269,18 @@ fn tcp(w: &mut Writer<'_>, t: &Tcp) {
             w.u32(right);
         }
     }
+    if let Some(option) = t.fast_open() {
+        let len = option.cookie().len() as u8;
+        w.bytes(&[if option.exp { 254 } else { 34 }, len + if option.exp { 4 } else { 2 }]);
+        if option.exp {
+            w.u16(0xf989);
+        }
+        w.bytes(option.cookie());
+        let written = u32::from(len) + if option.exp { 4 } else { 2 };
+        for _ in written..option.padded_len() {
+            w.u8(NOP);
+        }
+    }
 }
 
 fn icmp(w: &mut Writer<'_>, i: &Icmp) {
@@ -623,6 +635,19 @@ mod tests {
         // A byte that is as padding, and nothing behind it.
         let alone = AccEcn::new(false, 1, [0x01_02_01, 0, 0]);
         assert_eq!(bytes(Tcp { accecn: Some(alone), ..Tcp::default() }), [172, 5, 1, 2, 1, 1, 1, 1]);
+        // Fast Open: a request, a cookie, and the latter in the form of the experiment.
+        let fast = |cookie: &[u8], exp| {
+            let mut syn = Tcp::default();
+            syn.set_fast_open(crate::FastOpen::new(cookie, exp));
+            assert_eq!(syn.fast_open().unwrap().cookie(), cookie);
+            bytes(syn)
+        };
+        assert_eq!(fast(&[], false), [34, 2, 1, 1]);
+        assert_eq!(fast(&[9, 8, 7, 6], false), [34, 6, 9, 8, 7, 6, 1, 1]);
+        assert_eq!(fast(&[9, 8, 7, 6], true), [254, 8, 0xf9, 0x89, 9, 8, 7, 6]);
+        assert!(
+            crate::FastOpen::new(&[1, 2], false).is_none() && crate::FastOpen::new(&[1; 5], false).is_none()
+        );
         assert_eq!((alone.counter(0), alone.counter(1)), (Some(0x01_02_01), None));
     }
 

@@ -18,7 +18,7 @@ mod wrap;
 
 pub use carried::{Carried, Shim, WireGuard};
 pub use gso::{Cutter, Gso, Segment};
-pub use headers::{AccEcn, Arp, Fragment, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
+pub use headers::{AccEcn, Arp, FastOpen, Fragment, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
 pub use pool::{Extras, Pool};
 pub use role::Role;
 pub use skb::{

@@ -34,6 +34,10 @@ pub(crate) fn constants() -> Names {
     {
         names.set_int(name, n);
     }
+    let options = ["TIMESTAMPS", "SACK", "WSCALE", "ECN", "ECN_SEEN", "SYN_DATA"];
+    for (n, name) in options.iter().enumerate() {
+        names.set_int(&format!("TCPI_OPT_{name}"), 1_i128 << n);
+    }
     names
 }
 
@@ -110,6 +114,11 @@ pub(crate) fn tell(names: &mut Names, sock: &Sock, now: Time) {
     for (name, value) in whole {
         names.set_int(name, value);
     }
+    let d = end.diag(now, 1_500, false);
+    let options = [d.timestamps, d.sack, d.wscale.is_some(), d.ecn, d.ecn_seen, d.fastopen];
+    let bits = options.iter().enumerate().map(|(n, &on)| i128::from(on) << n).sum::<i128>();
+    names.set_int("tcpi_options", bits);
+    names.set_int("tcpi_fastopen_client_fail", i.fastopen_client_fail);
     names.set_int("tcpi_rcv_wnd", i.rcv_wnd);
     names.set_int("tcpi_rto", us(i.rto));
     names.set_int("tcpi_ato", us(i.ato));

@@ -186,6 +186,17 @@ pub(crate) fn tokens(text: &str, defines: &mut Vec<(String, String)>) -> Result<
             '.' if digit(next) => r.number()?,
             '-' if digit(next) => r.number()?,
             '-' if next == Some('.') && digit(r.rest.chars().nth(2)) => r.number()?,
+            // A cookie is of hexadecimal digits.
+            c if c.is_ascii_alphanumeric()
+                && matches!(all.last(), Some(Placed { token: Token::Word(w), .. }) if w == "FO" || w == "FOEXP") =>
+            {
+                let len =
+                    r.rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(r.rest.len());
+                let text = r.take(len);
+                Token::Word(
+                    defines.iter().rev().find(|d| d.0 == text).map_or(text, |d| d.1.as_str()).to_owned(),
+                )
+            }
             // A name may begin with a digit; a number ends where one would.
             c if c.is_ascii_alphanumeric() || c == '_' => {
                 let len =

@@ -5,7 +5,7 @@
 //! machine (`sysctl`, `ip`, `tc`, `ethtool`), by the interpreter of `penstock-shell`.
 //!
 //! Follows: google/packetdrill 2c4001c.
-//! Differs: TCP alone; what is not run (Fast Open, AccECN, MD5, UDP, ICMP, tunnels, wire mode) is refused by name before the script begins.
+//! Differs: TCP alone; what is not run (MD5, UDP, ICMP, tunnels, wire mode) is refused by name before the script begins.
 
 mod code;
 mod info;

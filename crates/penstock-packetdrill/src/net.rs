@@ -8,8 +8,9 @@ use crate::wire;
 use penstock_host::{Effect, Host, HostCx};
 use penstock_model::{Kernel, KernelError, Span, Time};
 use penstock_packet::headers::{ETH_HLEN, ipproto};
-use penstock_packet::{Fragment, Ipv4, Ipv6, L3, L4, Packet, Pool, Sender, Skb, Tcp, TcpFlags};
+use penstock_packet::{FastOpen, Fragment, Ipv4, Ipv6, L3, L4, Packet, Pool, Sender, Skb, Tcp, TcpFlags};
 use penstock_sched::Xmit;
+use penstock_tcp::fastopen::{self, Active, Blackhole, Queue, Syn};
 use penstock_tcp::{Buffer, Calls, Config, Ecn, EcnField, Endpoint, State, Transmit, reset_for};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -97,6 +98,16 @@ pub(crate) struct Sock {
     /// The error that the next call is told (`sk_err`).
     pub error: Option<&'static str>,
     pub error_told: bool,
+    /// The queue of Fast Open, of one that listens.
+    pub fast: Queue,
+    /// `TCP_FASTOPEN_CONNECT`; and it has been connected, and sends its SYN with the first data.
+    pub fast_connect: bool,
+    pub deferred: bool,
+    /// Its last call by Fast Open did not wait for the connection.
+    pub connecting: bool,
+    /// It stands in its parent's queue of Fast Open; a program has accepted it.
+    pub fast_queued: bool,
+    pub accepted: bool,
     /// The socket that listened, where a SYN has made it.
     pub parent: Option<usize>,
     queued: bool,
@@ -120,6 +131,7 @@ pub(crate) struct Net {
     /// What has left and the script has not asked for.
     pub left: VecDeque<Left>,
     pub setting: Setting,
+    hole: Blackhole,
     pool: Pool,
     dev: u32,
     ports: u16,
@@ -139,6 +151,7 @@ impl Net {
             socks: Vec::new(),
             left: VecDeque::new(),
             setting: setting.clone(),
+            hole: Blackhole::default(),
             pool: Pool::new(),
             dev,
             ports: 0,
@@ -333,7 +346,13 @@ impl Net {
         if let Some(parent) = self.socks.iter().position(listens) {
             let mut cfg = self.socks[parent].cfg.clone();
             self.route_config(&mut cfg, self.socks[parent].maxseg);
-            if let Some(end) = Endpoint::accept_marked(&cfg, &tcp, ecn, 0, now) {
+            let verdict = if tcp.flags.has(TcpFlags::SYN) && !tcp.flags.has(TcpFlags::ACK) {
+                self.fast_verdict(parent, &tcp, payload)
+            } else {
+                (false, None)
+            };
+            let (child, reply) = verdict;
+            if let Some(end) = Endpoint::accept_fast(&cfg, &tcp, payload, ecn, 0, child, reply, now) {
                 let of = &self.socks[parent];
                 let (tos, maxseg, local) = (of.tos, of.maxseg, of.local);
                 let (lowat, timeout) = (of.notsent_lowat, of.user_timeout);
@@ -342,11 +361,63 @@ impl Net {
                 (own.local, own.remote) = (local, (self.setting.remote, tcp.sport));
                 (own.tos, own.maxseg, own.parent) = (tos, maxseg, Some(parent));
                 own.kind = Kind::Tcp(Box::new(end));
+                own.fast_queued = child;
                 (own.notsent_lowat, own.user_timeout) = (lowat, timeout);
                 return self.pump(n);
             }
         }
         self.reset(&tcp, payload);
+    }
+    /// Whether a SYN makes a connection by Fast Open, and the cookie of its answer.
+    fn fast_verdict(&mut self, parent: usize, tcp: &Tcp, payload: u32) -> (bool, Option<FastOpen>) {
+        let s = self.host.tcp_settings();
+        let (src, dst) = (self.setting.remote, self.setting.local);
+        let no_cookie = self.host.tcp_route_to(src).fastopen_no_cookie;
+        let keys = if s.fastopen_keys.is_empty() { vec![[0; 16]] } else { s.fastopen_keys };
+        let syn = Syn { option: tcp.fast_open(), data: payload > 0, src, dst };
+        let verdict = self.socks[parent].fast.opens(s.fastopen, &keys, no_cookie, &syn, self.now);
+        for name in verdict.counts.into_iter().flatten() {
+            self.host.snmp_mut().bury_tcp(name, 1);
+        }
+        (verdict.child, verdict.reply)
+    }
+    /// How a connection to the peer is opened by Fast Open.
+    //= linux v6.12 net/ipv4/tcp_fastopen.c tcp_fastopen_cookie_check
+    pub fn active(&mut self, n: usize, bytes: u64) -> Active {
+        let s = self.host.tcp_settings();
+        let (local, remote, now) = (self.setting.local, self.setting.remote, self.now);
+        let no_cookie = s.fastopen & fastopen::bits::CLIENT_NO_COOKIE != 0
+            || self.socks[n].fast.no_cookie
+            || self.host.tcp_route_to(remote).fastopen_no_cookie;
+        let hole = self.hole.state(s.fastopen_blackhole_s, now);
+        let row = self.host.tcp_metrics(0, local, remote, false, now).map(|row| *row);
+        Active::new(bytes, row.as_ref(), hole, no_cookie)
+    }
+    /// What a connection has told of Fast Open, and where it stands in a queue of it.
+    fn fast_told(&mut self, n: usize) {
+        let (local, remote, now) = (self.setting.local, self.setting.remote, self.now);
+        let sock = &mut self.socks[n];
+        let Kind::Tcp(end) = &mut sock.kind else { return };
+        let (learned, hole, works) = (end.take_learned(), end.take_blackhole(), end.fast_works_again());
+        let closed = end.state() == State::Closed;
+        let left = sock.fast_queued && (closed || !end.is_fast_child());
+        sock.fast_queued &= !left;
+        let (parent, reset) = (sock.parent, closed && sock.accepted);
+        if let Some(queue) = parent.filter(|_| left).map(|p| &mut self.socks[p].fast) {
+            queue.leaves(reset, now);
+        }
+        if let Some(learned) = learned {
+            let jiffies = self.host.tcp_jiffies(now);
+            if let Some(row) = self.host.tcp_metrics(0, local, remote, true, now) {
+                learned.keep(&mut row.fast, jiffies);
+            }
+        }
+        if hole && self.hole.seen(self.host.tcp_settings().fastopen_blackhole_s, now) {
+            self.host.snmp_mut().bury_tcp("TcpExtTCPFastOpenBlackhole", 1);
+        }
+        if works {
+            self.hole.works_again();
+        }
     }
     /// Answers a segment for no socket.
     fn reset(&mut self, tcp: &Tcp, payload: u32) {
@@ -379,6 +450,12 @@ impl Net {
             notsent_lowat: 0,
             cork: false,
             maxseg: 0,
+            fast: Queue::default(),
+            fast_connect: false,
+            deferred: false,
+            connecting: false,
+            fast_queued: false,
+            accepted: false,
             error: None,
             error_told: false,
             parent: None,
@@ -486,6 +563,10 @@ impl Net {
     }
     /// The socket connects.
     pub fn connect(&mut self, n: usize) {
+        self.connect_by(n, None);
+    }
+    /// The same by Fast Open, where it is said how. The bytes of data that went with the SYN.
+    pub fn connect_by(&mut self, n: usize, how: Option<Active>) -> u64 {
         let mut cfg = self.socks[n].cfg.clone();
         self.route_config(&mut cfg, self.socks[n].maxseg);
         if self.socks[n].local.1 == 0 {
@@ -494,9 +575,16 @@ impl Net {
         }
         let sock = &mut self.socks[n];
         sock.remote.1 = PORT;
-        sock.kind = Kind::Tcp(Box::new(Endpoint::connect(&cfg, sock.local.1, PORT, 0, self.now)));
+        sock.deferred = false;
+        let end = match how {
+            None => Endpoint::connect(&cfg, sock.local.1, PORT, 0, self.now),
+            Some(how) => Endpoint::connect_fast(&cfg, sock.local.1, PORT, 0, &how, self.now),
+        };
+        let in_syn = end.in_syn();
+        sock.kind = Kind::Tcp(Box::new(end));
         self.take_options(n);
         self.pump(n);
+        in_syn.into()
     }
     /// Hands the endpoint what was set before it was there.
     pub fn take_options(&mut self, n: usize) {
@@ -533,13 +621,14 @@ impl Net {
             let Some(segment) = end.poll_transmit(now) else { break };
             self.send(n, &segment);
         }
+        self.fast_told(n);
         let sock = &mut self.socks[n];
         let Kind::Tcp(end) = &mut sock.kind else { return };
         let state = end.state();
         if let Some(error) = end.error() {
             sock.error.get_or_insert(errno_of(error));
         }
-        let open = !matches!(state, State::SynSent | State::SynReceived | State::Closed);
+        let open = end.is_open();
         if sock.orphan && state == State::Closed && end.poll_timeout().is_none() {
             sock.kind = Kind::Gone;
         }

@@ -362,7 +362,7 @@ impl Parser {
                     };
                     TcpOption::Timestamps(part("val")?, part("ecr")?)
                 }
-                "FO" | "FOEXP" => return self.fault("Fast Open is not run here"),
+                "FO" | "FOEXP" => TcpOption::FastOpen(self.cookie()?, word == "FOEXP"),
                 "md5" => return self.fault("MD5 signatures are not run here"),
                 "ECN" => TcpOption::AccEcn(self.accurate_ecn()?),
                 _ => {
@@ -381,6 +381,18 @@ impl Parser {
             }
             self.expect(',')?;
         }
+    }
+
+    /// The digits of a cookie of Fast Open, where there are some.
+    fn cookie(&mut self) -> Read<Vec<u8>> {
+        let Some(Token::Word(digits)) = self.peek().cloned() else { return Ok(Vec::new()) };
+        let pair = |n: usize| digits.get(n..n + 2).and_then(|d| u8::from_str_radix(d, 16).ok());
+        let cookie: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(pair).collect();
+        let Some(cookie) = cookie else {
+            return self.fault(format!("{digits} is no cookie: write an even number of hexadecimal digits"));
+        };
+        self.at += 1;
+        Ok(cookie)
     }
 
     /// `e1b 1 ceb 0 e0b 1`, or the other way round; fields from the end may be left out.

@@ -42,6 +42,8 @@ struct Settings {
 struct Mapping {
     /// The script's sequence numbers of our side less the machine's.
     local: u32,
+    /// The number of the peer's SYN: what it sends behind it counts from there.
+    remote: u32,
     /// The same of timestamps, once one has left.
     stamps: Option<u32>,
     /// Ports of the connection: ours, the peer's.
@@ -304,6 +306,14 @@ impl Run<'_> {
         let job = self.files.begin(&mut self.net, call).map_err(fault)?;
         if let Job::Connect(n) = &job {
             self.connects(*n);
+        } else if let Job::Write { n, opens: true, .. } = &job {
+            self.connects(*n);
+        } else if matches!(call.name.as_str(), "connect" | "send" | "sendto" | "sendmsg" | "write" | "writev")
+            && let Some(n) =
+                call.args.first().and_then(|fd| number(fd).ok()).and_then(|fd| self.files.0.get(&fd).copied())
+            && matches!(&self.net.socks[n].kind, Kind::Tcp(end) if end.state() == penstock_tcp::State::SynSent)
+        {
+            self.connects(n);
         } else if call.name == "connect"
             && let Some(n) =
                 call.args.first().and_then(|fd| number(fd).ok()).and_then(|fd| self.files.0.get(&fd).copied())
@@ -321,7 +331,7 @@ impl Run<'_> {
     /// The socket under test connects.
     fn connects(&mut self, n: usize) {
         let sock = &self.net.socks[n];
-        if self.current != Some(n) {
+        if self.current != Some(n) || self.map.ports != (sock.local.1, sock.remote.1) {
             self.current = Some(n);
             self.map = Mapping { ports: (sock.local.1, sock.remote.1), ..Mapping::default() };
         }
@@ -442,6 +452,11 @@ impl Run<'_> {
             return fail(line, "no matching socket for script packet");
         }
         let mut tcp = header_of(p, p.ports.unwrap_or((self.map.ports.1, self.map.ports.0)));
+        if tcp.flags.has(TcpFlags::SYN) {
+            self.map.remote = tcp.seq;
+        } else {
+            tcp.seq = tcp.seq.wrapping_add(self.map.remote);
+        }
         if tcp.flags.has(TcpFlags::ACK) {
             tcp.ack = tcp.ack.wrapping_sub(self.map.local);
         }
@@ -500,6 +515,17 @@ impl Run<'_> {
             self.map.local = script.seq.wrapping_sub(p.seq);
         }
         p.seq = p.seq.wrapping_add(self.map.local);
+        if p.flags & TcpFlags::SYN.0 == 0 && p.flags & TcpFlags::ACK.0 != 0 {
+            let remote = self.map.remote;
+            p.ack = p.ack.wrapping_sub(remote);
+            for option in p.options.iter_mut().flatten() {
+                if let crate::script::TcpOption::Sack(blocks) = option {
+                    for (left, right) in blocks {
+                        (*left, *right) = (left.wrapping_sub(remote), right.wrapping_sub(remote));
+                    }
+                }
+            }
+        }
         let expected = script.options.iter().flatten().find_map(|o| match o {
             crate::script::TcpOption::Timestamps(val, _) => Some(*val),
             _ => None,

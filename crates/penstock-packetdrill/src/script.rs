@@ -127,6 +127,8 @@ pub enum TcpOption {
     Sack(Vec<(u32, u32)>),
     /// `TS val N ecr N`.
     Timestamps(u32, u32),
+    /// `FO COOKIE`, or `FOEXP COOKIE` in the form of the experiment (`true`); without a cookie the request for one.
+    FastOpen(Vec<u8>, bool),
 }
 
 /// A system call.

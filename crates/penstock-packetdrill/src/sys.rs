@@ -42,6 +42,8 @@ pub(crate) enum Job {
         flags: SendFlags,
         waits: bool,
         blocked: bool,
+        /// It opens the connection by Fast Open.
+        opens: bool,
     },
     Poll {
         entries: Vec<(i64, i64, i64)>,
@@ -173,6 +175,8 @@ impl Files {
                 if net.socks[n].local.1 == 0 {
                     net.socks[n].local.1 = Net::bind_port();
                 }
+                let (setting, backlog) = (net.host.tcp_settings().fastopen, number(arg(1)?)?.max(0) as u32);
+                net.socks[n].fast.listens(setting, backlog);
                 net.socks[n].kind = Kind::Listens(Default::default());
                 done(Value(0))
             }
@@ -215,10 +219,11 @@ impl Files {
                     | words::MSG_EOR
                     | words::MSG_DONTWAIT
                     | words::MSG_NOSIGNAL
-                    | words::MSG_ZEROCOPY;
+                    | words::MSG_ZEROCOPY
+                    | words::MSG_FASTOPEN;
                 if flags & !known != 0 {
                     return Err(format!(
-                        "{}: of flags MSG_MORE, MSG_EOR, MSG_DONTWAIT, MSG_NOSIGNAL and MSG_ZEROCOPY are here, not {:#x}",
+                        "{}: of flags MSG_MORE, MSG_EOR, MSG_DONTWAIT, MSG_NOSIGNAL, MSG_ZEROCOPY and MSG_FASTOPEN are here, not {:#x}",
                         call.name,
                         flags & !known
                     ));
@@ -228,7 +233,12 @@ impl Files {
                 }
                 let waits = !net.socks[n].nonblocking && flags & words::MSG_DONTWAIT == 0;
                 let how = SendFlags { more: flags & words::MSG_MORE != 0, eor: flags & words::MSG_EOR != 0 };
-                Ok(Job::Write { n, left: left.max(0) as u64, took: 0, flags: how, waits, blocked: false })
+                let left = left.max(0) as u64;
+                if flags & words::MSG_FASTOPEN != 0 || net.socks[n].deferred {
+                    let unspecified = matches!(args.get(4), Some(Expr::Word(w)) if w == "AF_UNSPEC");
+                    return Ok(send_fast(net, n, left, how, waits, unspecified));
+                }
+                Ok(Job::Write { n, left, took: 0, flags: how, waits, blocked: false, opens: false })
             }
             "close" => {
                 let fd = number(arg(0)?)?;
@@ -265,8 +275,19 @@ impl Files {
     //= linux v6.12 net/ipv4/af_inet.c __inet_stream_connect
     fn connect(&mut self, net: &mut Net, n: usize) -> Read<Job> {
         match &net.socks[n].kind {
+            Kind::Fresh if net.socks[n].deferred => Ok(Job::Done(Error("EISCONN"))),
             Kind::Fresh => {
-                net.connect(n);
+                if net.socks[n].fast_connect {
+                    //= linux v6.12 net/ipv4/tcp_fastopen.c tcp_fastopen_defer_connect
+                    let how = net.active(n, 0);
+                    if how.data {
+                        net.socks[n].deferred = true;
+                        return Ok(Job::Done(Value(0)));
+                    }
+                    net.connect_by(n, Some(how));
+                } else {
+                    net.connect(n);
+                }
                 if net.socks[n].nonblocking {
                     let failed = net.socks[n].error.filter(
                         |_| !matches!(&net.socks[n].kind, Kind::Tcp(e) if e.state() == State::SynSent),
@@ -296,7 +317,10 @@ impl Files {
                 let nonblocking = net.socks[n].nonblocking;
                 let Kind::Listens(queue) = &mut net.socks[n].kind else { return only(Error("EINVAL")) };
                 match queue.pop_front() {
-                    Some(child) => Ok(Some((Value(0), Some(child)))),
+                    Some(child) => {
+                        net.socks[child].accepted = true;
+                        Ok(Some((Value(0), Some(child))))
+                    }
                     None if nonblocking => only(Error("EAGAIN")),
                     None => Ok(None),
                 }
@@ -314,6 +338,9 @@ impl Files {
                 let (n, max, null, peek, waits) = (*n, *max, *null, *peek, *waits);
                 let now = net.now;
                 let shut = net.socks[n].read_shut;
+                if net.socks[n].deferred {
+                    return if waits { Ok(None) } else { only(Error("EAGAIN")) };
+                }
                 let Kind::Tcp(end) = &mut net.socks[n].kind else { return only(Error("ENOTCONN")) };
                 if end.readable() > 0 && max > 0 {
                     if null {
@@ -332,7 +359,7 @@ impl Files {
                 }
                 if waits { Ok(None) } else { only(Error("EAGAIN")) }
             }
-            Job::Write { n, left, took, flags, waits, blocked } => {
+            Job::Write { n, left, took, flags, waits, blocked, opens } => {
                 let n = *n;
                 let sofar = |took: u64, error| if took > 0 { Value(took as i64) } else { Error(error) };
                 loop {
@@ -340,12 +367,15 @@ impl Files {
                     let shut = net.socks[n].write_shut;
                     let Kind::Tcp(end) = &mut net.socks[n].kind else { return only(Error("EPIPE")) };
                     let state = end.state();
-                    if matches!(state, State::SynSent | State::SynReceived) {
+                    if !end.is_open() && state != State::Closed {
                         return if *waits { Ok(None) } else { only(Error("EAGAIN")) };
                     }
                     if state == State::Closed || shut {
                         let error = take_error(net, n).unwrap_or("EPIPE");
-                        return only(sofar(*took, error));
+                        return only(if *opens { Error(error) } else { sofar(*took, error) });
+                    }
+                    if std::mem::take(opens) {
+                        end.set_write_pending(false);
                     }
                     if *left == 0 {
                         return only(Value(*took as i64));
@@ -398,6 +428,62 @@ impl Files {
     }
 }
 
+/// A call to write that opens the connection by Fast Open.
+//= linux v6.12 net/ipv4/tcp.c tcp_sendmsg_fastopen; net/ipv4/af_inet.c __inet_stream_connect
+fn send_fast(net: &mut Net, n: usize, bytes: u64, flags: SendFlags, waits: bool, unspecified: bool) -> Job {
+    let setting = net.host.tcp_settings().fastopen;
+    if setting & penstock_tcp::fastopen::bits::CLIENT == 0 || unspecified {
+        return Job::Done(Error("EOPNOTSUPP"));
+    }
+    match &net.socks[n].kind {
+        Kind::Fresh => {}
+        Kind::Tcp(end) if matches!(end.state(), State::SynSent | State::SynReceived) => {
+            return Job::Done(Error("EALREADY"));
+        }
+        // A call that did not wait has left it connecting, until the next is told that it is connected.
+        Kind::Tcp(_) if net.socks[n].connecting => {
+            net.socks[n].connecting = false;
+            return Job::Write { n, left: bytes, took: 0, flags, waits, blocked: false, opens: false };
+        }
+        Kind::Tcp(_) => return Job::Done(Error("EISCONN")),
+        Kind::Listens(_) | Kind::Gone => return Job::Done(Error("EINVAL")),
+    }
+    let how = net.active(n, bytes);
+    let took = net.connect_by(n, Some(how));
+    let Kind::Tcp(end) = &mut net.socks[n].kind else { return Job::Done(Error("EINVAL")) };
+    if waits {
+        end.set_write_pending(bytes > took);
+        return Job::Write { n, left: bytes - took, took, flags, waits, blocked: false, opens: true };
+    }
+    if end.state() == State::Closed {
+        return Job::Done(Error(take_error(net, n).unwrap_or("ECONNREFUSED")));
+    }
+    net.socks[n].connecting = true;
+    Job::Done(if took > 0 { Value(took as i64) } else { Error("EINPROGRESS") })
+}
+
+/// The bytes of a text with `\xNN` in it.
+fn bytes_of(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let hex =
+            rest.strip_prefix("\\x").and_then(|r| r.get(..2)).and_then(|h| u8::from_str_radix(h, 16).ok());
+        let len = match hex {
+            Some(byte) => {
+                bytes.push(byte);
+                4
+            }
+            None => {
+                bytes.extend(c.to_string().bytes());
+                c.len_utf8()
+            }
+        };
+        rest = &rest[len..];
+    }
+    bytes
+}
+
 fn take_error(net: &mut Net, n: usize) -> Option<&'static str> {
     let sock = &mut net.socks[n];
     if std::mem::replace(&mut sock.error_told, sock.error.is_some()) { None } else { sock.error }
@@ -409,6 +495,7 @@ fn polled(net: &Net, n: usize) -> i64 {
     let sock = &net.socks[n];
     let error = if sock.error.is_some() && !sock.error_told { words::POLLERR } else { 0 };
     match &sock.kind {
+        Kind::Fresh if sock.deferred => words::POLLOUT,
         Kind::Fresh | Kind::Gone => words::POLLOUT | words::POLLHUP,
         Kind::Listens(queue) => {
             if queue.is_empty() {
@@ -419,7 +506,7 @@ fn polled(net: &Net, n: usize) -> i64 {
         }
         Kind::Tcp(end) => {
             let state = end.state();
-            let heard = sock.read_shut || end.fin_came();
+            let heard = sock.read_shut || end.fin_came() || state == State::Closed;
             let mut mask = error;
             if sock.write_shut && heard || state == State::Closed {
                 mask |= words::POLLHUP;
@@ -427,7 +514,7 @@ fn polled(net: &Net, n: usize) -> i64 {
             if heard {
                 mask |= words::POLLIN | words::POLLRDHUP;
             }
-            if !matches!(state, State::SynSent | State::SynReceived) {
+            if end.is_open() || state == State::Closed {
                 if end.readable() > 0 {
                     mask |= words::POLLIN;
                 }
@@ -443,6 +530,16 @@ fn polled(net: &Net, n: usize) -> i64 {
 //= linux v6.12 net/ipv4/tcp.c __tcp_close
 fn close(net: &mut Net, n: usize) {
     let now = net.now;
+    //= linux v6.12 net/ipv4/inet_connection_sock.c inet_csk_listen_stop
+    if let Kind::Listens(queue) = &mut net.socks[n].kind {
+        for child in std::mem::take(queue) {
+            if let Kind::Tcp(end) = &mut net.socks[child].kind {
+                end.abort(now);
+            }
+            net.socks[child].orphan = true;
+            net.pump(child);
+        }
+    }
     let sock = &mut net.socks[n];
     sock.orphan = true;
     let lingers_not = sock.lingers_not;
@@ -498,7 +595,8 @@ fn not_here(level: &Expr, name: &Expr) -> String {
     };
     format!(
         "{} of {} is not run here: SO_REUSEADDR SO_ERROR SO_SNDBUF SO_RCVBUF SO_LINGER SO_ZEROCOPY, TCP_NODELAY TCP_CORK TCP_MAXSEG \
-         TCP_SYNCNT TCP_WINDOW_CLAMP TCP_CONGESTION TCP_USER_TIMEOUT TCP_NOTSENT_LOWAT, IP_TOS IP_MTU_DISCOVER IPV6_TCLASS are",
+         TCP_SYNCNT TCP_WINDOW_CLAMP TCP_CONGESTION TCP_USER_TIMEOUT TCP_NOTSENT_LOWAT \
+         TCP_FASTOPEN TCP_FASTOPEN_CONNECT TCP_FASTOPEN_KEY TCP_FASTOPEN_NO_COOKIE, IP_TOS IP_MTU_DISCOVER IPV6_TCLASS are",
         word(name),
         word(level)
     )
@@ -542,7 +640,18 @@ fn set(net: &mut Net, n: usize, level: &Expr, name: &Expr, value: &Expr) -> Read
         }
         return net.socks[n].cfg.set_cc(&name).map(|()| Value(0));
     }
+    if (l, o) == (6, 33) {
+        let Expr::Str(text) = value else { return Err("TCP_FASTOPEN_KEY takes a text of bytes".to_owned()) };
+        let bytes = bytes_of(text);
+        let keys: Vec<[u8; 16]> = bytes.chunks(16).filter_map(|k| k.try_into().ok()).collect();
+        if !matches!(bytes.len(), 16 | 32) {
+            return Ok(Error("EINVAL"));
+        }
+        net.socks[n].fast.keys = keys;
+        return Ok(Value(0));
+    }
     let v = number(value)?;
+    let setting = net.host.tcp_settings().fastopen;
     let small = v.clamp(0, i64::from(u32::MAX)) as u32;
     let most = |net: &Net, key: &str| {
         net.host.setting(key).and_then(|v| v.trim().parse().ok()).unwrap_or(212_992_u32)
@@ -604,6 +713,15 @@ fn set(net: &mut Net, n: usize, level: &Expr, name: &Expr, value: &Expr) -> Read
                 end.set_notsent_lowat(if small > 0 { small } else { own });
             }
         }
+        //= linux v6.12 net/ipv4/tcp.c do_tcp_setsockopt
+        (6, 23) if v >= 0 && matches!(sock.kind, Kind::Fresh | Kind::Listens(_)) => sock.fast.most = small,
+        (6, 30) if !(0..=1).contains(&v) => return Ok(Error("EINVAL")),
+        (6, 30) if setting & 1 == 0 => return Ok(Error("EOPNOTSUPP")),
+        (6, 30) if matches!(sock.kind, Kind::Fresh) => sock.fast_connect = v != 0,
+        (6, 34) if (0..=1).contains(&v) && matches!(sock.kind, Kind::Fresh | Kind::Listens(_)) => {
+            sock.fast.no_cookie = v != 0;
+        }
+        (6, 23 | 30 | 34) => return Ok(Error("EINVAL")),
         (0, 1) | (41, 67) => sock.tos = v as u8 & !3,
         (0, 10) => sock.df = v != 0,
         _ => return Err(not_here(level, name)),
@@ -642,6 +760,9 @@ fn get(net: &mut Net, n: usize, level: &Expr, name: &Expr, value: &Expr) -> Read
         (6, 7) => sock.cfg.syn_retries.into(),
         (6, 18) => sock.user_timeout.into(),
         (6, 25) => sock.notsent_lowat.into(),
+        (6, 23) => sock.fast.most.into(),
+        (6, 30) => sock.fast_connect.into(),
+        (6, 34) => sock.fast.no_cookie.into(),
         (0, 1) | (41, 67) => sock.tos.into(),
         (0, 10) => sock.df.into(),
         _ => return Err(not_here(level, name)),

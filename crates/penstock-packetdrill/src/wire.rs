@@ -4,7 +4,7 @@
 //! Differs: what a segment carries has a length and no contents.
 
 use crate::script::{Packet, TcpOption, Tos};
-use penstock_packet::{Tcp, TcpFlags};
+use penstock_packet::{FastOpen, Tcp, TcpFlags};
 
 /// What an option takes in the header, bytes.
 pub(crate) fn option_len(option: &TcpOption) -> u32 {
@@ -16,6 +16,7 @@ pub(crate) fn option_len(option: &TcpOption) -> u32 {
         TcpOption::Sack(blocks) => 2 + 8 * blocks.len() as u32,
         TcpOption::Timestamps(..) => 10,
         TcpOption::AccEcn(option) => option.len(),
+        TcpOption::FastOpen(cookie, exp) => cookie.len() as u32 + if *exp { 4 } else { 2 },
     }
 }
 
@@ -65,6 +66,12 @@ pub(crate) fn options_of(tcp: &Tcp) -> Vec<TcpOption> {
         let written: u32 = all.iter().map(option_len).sum();
         all.extend(std::iter::repeat_n(Nop, tcp.options_len().saturating_sub(written) as usize));
     }
+    if let Some(option) = tcp.fast_open() {
+        let ours = TcpOption::FastOpen(option.cookie().to_vec(), option.exp);
+        let pads = option.padded_len() - option_len(&ours);
+        all.push(ours);
+        all.extend(std::iter::repeat_n(Nop, pads as usize));
+    }
     all
 }
 
@@ -87,6 +94,13 @@ pub(crate) fn header_of(p: &Packet, (sport, dport): (u16, u16)) -> Tcp {
             TcpOption::Wscale(shift) => tcp.wscale = Some(*shift),
             TcpOption::SackOk => tcp.sack_permitted = true,
             TcpOption::AccEcn(option) => tcp.accecn = Some(*option),
+            // What is no cookie is passed over, and what does not open a connection.
+            TcpOption::FastOpen(cookie, exp) if tcp.flags.has(TcpFlags::SYN) => {
+                if let Some(option) = FastOpen::new(cookie, *exp) {
+                    tcp.set_fast_open(Some(option));
+                }
+            }
+            TcpOption::FastOpen(..) => {}
             TcpOption::Timestamps(val, ecr) => tcp.timestamps = Some((*val, *ecr)),
             TcpOption::Sack(blocks) => {
                 tcp.sack_count = blocks.len() as u8;
@@ -117,6 +131,10 @@ fn options_text(options: &[TcpOption]) -> String {
             format!("ECN{}", fields.collect::<String>())
         }
         TcpOption::Timestamps(val, ecr) => format!("TS val {val} ecr {ecr}"),
+        TcpOption::FastOpen(cookie, exp) => {
+            let digits: String = cookie.iter().map(|b| format!("{b:02x}")).collect();
+            format!("{} {digits}", if *exp { "FOEXP" } else { "FO" }).trim_end().to_owned()
+        }
         TcpOption::Sack(blocks) => {
             let blocks: Vec<String> = blocks.iter().map(|(l, r)| format!("{l}:{r}")).collect();
             format!("sack {}", blocks.join(" "))

@@ -8,6 +8,7 @@ pub(crate) const MSG_EOR: i64 = 0x80;
 pub(crate) const MSG_DONTWAIT: i64 = 0x40;
 pub(crate) const MSG_NOSIGNAL: i64 = 0x4000;
 pub(crate) const MSG_ZEROCOPY: i64 = 0x400_0000;
+pub(crate) const MSG_FASTOPEN: i64 = 0x2000_0000;
 /// Of `recv`.
 pub(crate) const MSG_PEEK: i64 = 2;
 
@@ -18,7 +19,7 @@ pub(crate) const POLLERR: i64 = 0x8;
 pub(crate) const POLLHUP: i64 = 0x10;
 pub(crate) const POLLRDHUP: i64 = 0x2000;
 
-const CONSTANTS: [(&str, i64); 54] = [
+const CONSTANTS: [(&str, i64); 60] = [
     ("AF_INET", 2),
     ("AF_INET6", 10),
     ("SOCK_STREAM", 1),
@@ -67,6 +68,12 @@ const CONSTANTS: [(&str, i64); 54] = [
     ("TCP_CONGESTION", 13),
     ("TCP_USER_TIMEOUT", 18),
     ("TCP_NOTSENT_LOWAT", 25),
+    ("TCP_FASTOPEN", 23),
+    ("TCP_FASTOPEN_CONNECT", 30),
+    ("TCP_FASTOPEN_KEY", 33),
+    ("TCP_FASTOPEN_NO_COOKIE", 34),
+    ("MSG_FASTOPEN", MSG_FASTOPEN),
+    ("AF_UNSPEC", 0),
     ("IP_TOS", 1),
     ("IP_MTU_DISCOVER", 10),
     ("IP_PMTUDISC_DONT", 0),

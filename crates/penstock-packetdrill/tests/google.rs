@@ -24,6 +24,7 @@ const FETCH: [&[&str]; 3] = [
 
 /// Folders of scripts that are on something else.
 const OTHERS: [&str; 11] = [
+    // It has a test of its own.
     "fastopen",
     "zerocopy",
     "psp",
@@ -120,4 +121,46 @@ fn scripts_on_tcp_itself_pass() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(failed, known.len(), "vectors/packetdrill.txt names scripts that are not there");
+}
+
+/// The scripts on TCP Fast Open, with the cookies that the suite's own runner (run_all.py) gives its addresses.
+#[test]
+fn scripts_on_fast_open_pass() {
+    let Some(folder) = material::fetched("packetdrill", &FETCH) else { return };
+    let tcp = folder.join("gtests/net/tcp");
+    let mut paths = Vec::new();
+    scripts(&tcp.join("fastopen"), &mut paths);
+    paths.sort();
+    assert_eq!(paths.len(), 64);
+    let list = include_str!("../../../vectors/packetdrill-fastopen.txt");
+    let known: BTreeMap<&str, &str> =
+        list.lines().filter(|l| !l.starts_with('#')).filter_map(|l| l.split_once(": ")).collect();
+    let mut wrong = Vec::new();
+    let mut failed = 0;
+    for path in &paths {
+        let name = path.strip_prefix(&tcp).unwrap().display().to_string();
+        let text = material::text(path.clone());
+        let beside = path.parent().unwrap();
+        let six = text.contains("--ip_version=ipv6");
+        let cookie = if six { "c1d1e9742a47a9bc" } else { "3021b9d889017eeb" };
+        let defines = [("TFO_COOKIE", cookie), ("CODE", "host_unreachable")];
+        let defines = defines.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let failure = match parse(&text, &defines) {
+            Err(f) => Some((f.line, f.message)),
+            Ok(script) => {
+                let files = files_of(&script, &mut |p| std::fs::read_to_string(beside.join(p)).ok());
+                run(&script, &Options { files, ..Options::default() }).failure.map(|f| (f.line, f.message))
+            }
+        };
+        failed += usize::from(failure.is_some());
+        match (failure, known.get(name.as_str())) {
+            (Some((line, message)), None) => wrong.push(format!("{name}:{line}: {message}")),
+            (None, Some(_)) => {
+                wrong.push(format!("{name} passes, but stands in vectors/packetdrill-fastopen.txt"))
+            }
+            _ => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(failed, known.len(), "vectors/packetdrill-fastopen.txt names scripts that are not there");
 }

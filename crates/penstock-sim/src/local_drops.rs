@@ -171,7 +171,8 @@ fn run(s: &Value, isn: u32) -> [Side; 2] {
         .unwrap();
     }
     let cfg = crate::app::flow::configure(w.net.tcp_config(b.0), &TcpWishes::default());
-    let listener = crate::sock::Listener { cfg: Box::new(cfg), backlog: 5, sink: true };
+    let listener =
+        crate::sock::Listener { cfg: Box::new(cfg), backlog: 5, sink: true, fast: Default::default() };
     w.net.tcp_listen(b.0, NONE, 5001, SockOpts::default(), listener).unwrap();
     let writes = match s["writes"].as_array() {
         Some(writes) => writes.iter().map(|x| (millis(&x[0]), x[1].as_u64().unwrap())).collect(),

@@ -6,6 +6,7 @@ use penstock_model::Rng;
 use penstock_model::traffic::TxTimeWish;
 use penstock_packet::{Cutter, L4, Packet};
 use penstock_sched::{Freed, Orphan};
+use penstock_tcp::fastopen::{Blackhole, Queue};
 use penstock_tcp::{Config, Endpoint};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
@@ -143,6 +144,8 @@ pub(crate) struct Listener {
     pub(crate) backlog: u32,
     /// Accepted connections read and forget by themselves.
     pub(crate) sink: bool,
+    /// Its queue of Fast Open.
+    pub(crate) fast: Queue,
 }
 
 /// TCP's half of a socket.
@@ -173,6 +176,8 @@ pub(crate) struct TcpSock {
     // The others.
     /// Bytes ever written, with what is pending.
     pub(crate) written: u64,
+    /// Of what its program writes, bytes that have gone with the SYN.
+    pub(crate) in_syn: u64,
     /// Messages on their way to this socket, with the count of bytes read at which each is complete.
     pub(crate) inbox: VecDeque<(u64, Message)>,
 }
@@ -208,6 +213,9 @@ pub(crate) struct SocketTable {
     /// Programs by their number in the world: their names and the numbers of their processes.
     pub(crate) processes: BTreeMap<u32, (String, u32)>,
     pub(crate) rng: Rng,
+    /// The key of Fast Open that it has drawn, where none is set; whether a black hole was seen.
+    pub(crate) fast_key: Option<[u8; 16]>,
+    pub(crate) hole: Blackhole,
     /// Sockets that there have been.
     pub(crate) made: u32,
     pub(crate) port_offset: u16,
@@ -229,6 +237,8 @@ impl SocketTable {
             raws: Vec::new(),
             processes: BTreeMap::new(),
             rng,
+            fast_key: None,
+            hole: Blackhole::default(),
             made: 0,
             port_offset,
             ports_used: 0,
@@ -273,6 +283,7 @@ impl TcpSock {
             blocked: false,
             pumping: false,
             written: 0,
+            in_syn: 0,
             read: 0,
             inbox: VecDeque::new(),
         }

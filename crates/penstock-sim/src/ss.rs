@@ -100,7 +100,7 @@ impl Program for Receiver {
         if self.rcvbuf > 0 {
             cfg.set_rcvbuf(self.rcvbuf);
         }
-        let listener = Listener { cfg: Box::new(cfg), backlog: 5, sink: false };
+        let listener = Listener { cfg: Box::new(cfg), backlog: 5, sink: false, fast: Default::default() };
         let sock = cx.net.tcp_listen(cx.host, cx.app, self.local.1, SockOpts::default(), listener).unwrap();
         cx.net.sockets[sock].local.0 = self.local.0;
         self.timer = cx.net.wakes.new_timer(cx.app, 0);

@@ -97,7 +97,7 @@ fn difference(s: &Value) -> Option<String> {
         exec(&mut w, a, command.as_str().unwrap());
     }
     let cfg = crate::app::flow::configure(w.net.tcp_config(b.0), &TcpWishes::default());
-    let listener = Listener { cfg: Box::new(cfg), backlog: 5, sink: true };
+    let listener = Listener { cfg: Box::new(cfg), backlog: 5, sink: true, fast: Default::default() };
     w.net.tcp_listen(b.0, NONE, 5001, SockOpts::default(), listener).unwrap();
     let to = if six { "fd00:2::2" } else { "10.0.2.2" };
     let start = Time::from_ns(s["start_ns"].as_i64().unwrap());

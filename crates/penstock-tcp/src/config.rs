@@ -246,6 +246,9 @@ pub struct Config {
     /// What is kept of connections before between the same addresses, and whether its slow-start threshold counts (Linux 6.12;
     /// [`Endpoint::know`](crate::Endpoint::know)). Default none.
     pub known: Option<(TcpMetrics, bool)>,
+    /// The program asks for Fast Open, and has so many bytes for the SYN (`MSG_FASTOPEN`); of one that listens, `TCP_FASTOPEN`. For the caller: an endpoint is
+    /// told with [`Endpoint::connect_fast`](crate::Endpoint::connect_fast). Default none.
+    pub fastopen: Option<u64>,
 }
 
 impl Config {
@@ -303,6 +306,7 @@ impl Config {
             pacing_ratios: (200, 120),
             calls: None,
             known: None,
+            fastopen: None,
         }
     }
 
@@ -353,6 +357,7 @@ impl Config {
             pacing_ratios: (200, 120),
             calls: None,
             known: None,
+            fastopen: None,
             ns2: ns2::Options::default(),
         }
     }

@@ -136,6 +136,10 @@ pub struct TcpInfo {
     pub delivered_ce: u64,
     /// What was agreed on of ECN, and what Accurate ECN counts.
     pub ecn: AccEcnInfo,
+    /// The data in the SYN was taken (`TCPI_OPT_SYN_DATA`).
+    pub syn_data: bool,
+    /// Why Fast Open was of no use (`tcpi_fastopen_client_fail`).
+    pub fastopen_client_fail: u8,
 }
 
 /// What was agreed on of ECN (`tcpi_ecn_mode`).

@@ -7,6 +7,7 @@ pub mod cc;
 mod clock;
 pub mod config;
 mod endpoint;
+pub mod fastopen;
 mod info;
 mod mib;
 mod minmax;

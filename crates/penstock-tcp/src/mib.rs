@@ -129,6 +129,8 @@ counters! {
         MtupFail = "TcpExtTCPMTUPFail",
         MtupSuccess = "TcpExtTCPMTUPSuccess",
         TimeoutRehash = "TcpExtTcpTimeoutRehash",
+        FastOpenActive = "TcpExtTCPFastOpenActive",
+        FastOpenActiveFail = "TcpExtTCPFastOpenActiveFail",
         DsackRecvSegs = "TcpExtTCPDSACKRecvSegs",
         DsackIgnoredDubious = "TcpExtTCPDSACKIgnoredDubious",
     }

@@ -198,6 +198,10 @@ impl Host {
                     device.tree.set_default(self.default_qdisc);
                 }
             }
+            "net.ipv4.tcp_fastopen_key" => {
+                crate::tcp::fastopen_keys(value).ok_or(INVALID)?;
+                self.sysctl.kept.insert(key.to_owned(), value.to_owned());
+            }
             "net.ipv4.tcp_available_congestion_control" => return Err("Permission denied"),
             "net.ipv4.tcp_allowed_congestion_control" => self.allow_controls(value)?,
             "net.ipv4.tcp_congestion_control" => self.set_control(value)?,

@@ -483,6 +483,8 @@ pub(super) static TCP: Form = form(
         key("cc", Words(controls), "Congestion control; of profile ns-2 the agent").otherwise("the host's"),
         key("ecn", Flag, "Asks for ECN (RFC 3168)").otherwise("off, agreed to when asked"),
         key("sack", Flag, "Selective acknowledgements (RFC 2018)").otherwise("the host's"),
+        key("fastopen", Flag, "Fast Open at both ends (RFC 7413), as net.ipv4.tcp_fastopen lets them")
+            .default("false"),
         key("quickack", Flag, "Every segment is acknowledged at once").default("false"),
         key("mss", Whole(48, 65_495), "Segment size, bytes").otherwise("the host's"),
         key("sndbuf", Size, "Send buffer, 256 to 1g").otherwise("tuned"),

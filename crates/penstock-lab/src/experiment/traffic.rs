@@ -199,6 +199,12 @@ impl Builder<'_> {
                 "write load = \"1mbit\" or { size = 160, gap = \"20ms\" }",
             );
         }
+        if let Some((span, Load::Pages { .. })) = &load
+            && tcp.as_ref().is_some_and(|(_, t)| t.as_ref().is_some_and(|t| t.fastopen))
+        {
+            let help = "write a number of bytes, \"greedy\" or arrivals, or leave fastopen out";
+            faults.add(span.clone(), "pages are not sent by Fast Open", help);
+        }
         if let Some((span, Load::Echo { .. })) = &load
             && !datagrams
         {
@@ -369,6 +375,7 @@ fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<TcpWishes> {
     let mut table = Table::of(value, "tcp", &forms::TCP, faults)?;
     let mut flag = |key| table.take(key).and_then(|v| read::boolean(key, v, faults));
     let (ecn, sack, quickack) = (flag("ecn"), flag("sack"), flag("quickack"));
+    let fastopen = flag("fastopen").unwrap_or(false);
     let ns2 = ns2(&mut table, faults);
     let cc = table.take("cc").and_then(|v| {
         let name = read::string("cc", v, faults)?;
@@ -417,6 +424,7 @@ fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<TcpWishes> {
         initial_window: initial_window.map(|n| n as u32),
         min_rto,
         quickack: quickack.unwrap_or(false),
+        fastopen,
         hz,
         ns2,
     })

@@ -143,5 +143,19 @@ fn show_row(dst: IpAddr, src: IpAddr, row: &TcpMetrics, (jiffies, hz): (u64, u32
             out.num(name, general(f64::from(us) / 1e6, 6), format_args!(" {name} {us}us"));
         }
     }
+    let fast = &row.fast;
+    if fast.mss > 0 {
+        out.num("fo_mss", fast.mss, format_args!(" fo_mss {}", fast.mss));
+    }
+    if fast.syn_loss > 0 {
+        let ms = jiffies.saturating_sub(fast.last_syn_loss) * 1_000 / u64::from(hz);
+        out.num("fo_syn_drops", fast.syn_loss, format_args!(" fo_syn_drops {}", fast.syn_loss));
+        let age = ms as f64 / 1_000.0;
+        out.num("fo_syn_drops_age", general(age, 6), format_args!("/{age:.3}sec ago"));
+    }
+    if !fast.cookie().is_empty() {
+        let cookie: String = fast.cookie().iter().map(|b| format!("{b:02x}")).collect();
+        out.string("fo_cookie", &cookie, format_args!(" fo_cookie {cookie}"));
+    }
     out.string("source", &src.to_string(), format_args!(" source {src}"));
 }

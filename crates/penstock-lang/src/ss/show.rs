@@ -292,9 +292,13 @@ fn said(out: &mut String, name: &str, value: u64) {
 
 fn stats(r: &Request, state: SocketState, t: &TcpDiag, out: &mut String) {
     if r.timers {
-        for (is, name) in
-            [(t.timestamps, " ts"), (t.sack, " sack"), (t.ecn, " ecn"), (t.ecn_seen, " ecnseen")]
-        {
+        for (is, name) in [
+            (t.timestamps, " ts"),
+            (t.sack, " sack"),
+            (t.ecn, " ecn"),
+            (t.ecn_seen, " ecnseen"),
+            (t.fastopen, " fastopen"),
+        ] {
             if is {
                 *out += name;
             }

@@ -27,7 +27,7 @@ impl Daemon {
 impl Program for Daemon {
     fn start(&mut self, cx: &mut Cx<'_>) {
         let cfg = cx.net.tcp_config(cx.host);
-        let listener = Listener { cfg: Box::new(cfg), backlog: 128, sink: false };
+        let listener = Listener { cfg: Box::new(cfg), backlog: 128, sink: false, fast: Default::default() };
         if cx.net.tcp_listen(cx.host, cx.app, self.port, SockOpts::default(), listener).is_none() {
             // Somebody else has the port: then that program answers.
             cx.exit(1);

@@ -106,7 +106,13 @@ impl Source {
         self.remote = Some(remote);
         match &self.transport {
             Transport::Tcp(tcp) => {
-                let cfg = configure(cx.net.tcp_config(cx.host), tcp);
+                let mut cfg = configure(cx.net.tcp_config(cx.host), tcp);
+                cfg.fastopen = cfg.fastopen.and(match self.load {
+                    Load::Bytes(bytes) => Some(bytes),
+                    Load::Greedy => Some(u64::MAX),
+                    // Pages were refused.
+                    _ => None,
+                });
                 self.sock = cx.net.tcp_connect(cx.host, cx.app, remote, self.flow, true, self.opts, cfg)?;
             }
             Transport::Udp => {
@@ -303,7 +309,8 @@ impl Sink {
             let found = match &self.transport {
                 Transport::Tcp(tcp) => {
                     let cfg = configure(net.tcp_config(self.to), tcp);
-                    let listener = Listener { cfg: Box::new(cfg), backlog: 128, sink: true };
+                    let listener =
+                        Listener { cfg: Box::new(cfg), backlog: 128, sink: true, fast: Default::default() };
                     net.tcp_listen(self.to, NONE, port, SockOpts::default(), listener)
                 }
                 Transport::Udp => net.udp_bind(self.to, NONE, port, SockOpts::default()),
@@ -371,6 +378,7 @@ pub(crate) fn configure(mut cfg: Config, spec: &TcpWishes) -> Config {
         cfg.ns2.min_rto = span;
     }
     cfg.quickack |= spec.quickack;
+    cfg.fastopen = spec.fastopen.then_some(0);
     cfg.hz = spec.hz.unwrap_or(cfg.hz);
     if let Some(cc) = &spec.cc {
         // Checked when the flow was added.

@@ -91,7 +91,13 @@ impl Net {
                 if let Kind::Tcp(t) = &self.sockets[sock].kind
                     && t.end.is_opening()
                 {
+                    let child = t.end.is_fast_child();
                     self.know_metrics(sock);
+                    if child {
+                        self.fast_child_hears(sock, tcp, payload, ecn);
+                        self.pool.free(packet);
+                        return self.pump(sock);
+                    }
                 }
                 if let Kind::Tcp(t) = &mut self.sockets[sock].kind {
                     match packet.gso() {
@@ -117,13 +123,21 @@ impl Net {
         let hears = vrf == 0 || machine.host.accepts_of_vrfs(true);
         let listening = machine.sockets.listeners.get(&tcp.dport).copied().filter(|_| hears);
         let accepted = listening.and_then(|listener| {
+            let (child, reply) = self.fast_verdict(listener, (vrf, ip), tcp, payload);
             let isn = self.machines[host as usize].sockets.rng.next_u32();
             let Kind::Listener(l) = &self.sockets[listener].kind else { return None };
             let (mut cfg, sink) = ((*l.cfg).clone(), l.sink);
             self.route_mss(host, vrf, ip.src, &mut cfg);
             self.route_config(host, vrf, ip.src, &mut cfg);
             let ecn = EcnField::of_tos(ip.tos);
-            let end = Endpoint::accept_marked(&cfg, tcp, ecn, isn, now)?;
+            if !child && reply.is_none() {
+                let end = Endpoint::accept_marked(&cfg, tcp, ecn, isn, now)?;
+                return Some((listener, sink, end));
+            }
+            let machine = &mut self.machines[host as usize];
+            let row = machine.host.tcp_metrics(vrf, ip.dst, ip.src, false, now).map(|row| *row);
+            cfg.known = row.map(|row| (row, machine.host.keeps_ssthresh()));
+            let end = Endpoint::accept_fast(&cfg, tcp, payload, ecn, isn, child, reply, now)?;
             Some((listener, sink, end))
         });
         let flow = untag(packet.flow).map(|(flow, part)| (flow, part == Part::Back));

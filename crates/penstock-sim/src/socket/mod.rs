@@ -8,6 +8,7 @@
 
 mod config;
 mod deliver;
+mod fast;
 mod metrics;
 pub(crate) mod probe;
 mod shown;

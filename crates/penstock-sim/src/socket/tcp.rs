@@ -10,8 +10,13 @@ impl Net {
         app: u32,
         port: u16,
         opts: SockOpts,
-        listener: Listener,
+        mut listener: Listener,
     ) -> Option<u32> {
+        let setting = self.machines[host as usize].host.tcp_settings().fastopen;
+        listener.fast.listens(setting, listener.backlog);
+        if listener.cfg.fastopen.is_some() {
+            listener.fast.most = listener.backlog;
+        }
         if self.machines[host as usize].sockets.listeners.contains_key(&port) {
             return None;
         }
@@ -38,8 +43,16 @@ impl Net {
         self.route_config(host, opts.bound, remote.0, &mut cfg);
         let port = self.ephemeral_port(host, remote, true).ok_or("Cannot assign requested address")?;
         let isn = self.machines[host as usize].sockets.rng.next_u32();
-        let end = Endpoint::connect(&cfg, port, remote.1, isn, self.now());
-        let sock = self.new_sock(host, app, opts, Kind::Tcp(Box::new(TcpSock::new(end, NONE, false))));
+        let fast =
+            cfg.fastopen.and_then(|bytes| self.fast_active(host, opts.bound, (source, remote.0), bytes));
+        let end = match fast {
+            None => Endpoint::connect(&cfg, port, remote.1, isn, self.now()),
+            Some(how) => Endpoint::connect_fast(&cfg, port, remote.1, isn, &how, self.now()),
+        };
+        let in_syn = end.in_syn();
+        let mut half = TcpSock::new(end, NONE, false);
+        half.in_syn = in_syn.into();
+        let sock = self.new_sock(host, app, opts, Kind::Tcp(Box::new(half)));
         let s = &mut self.sockets[sock];
         (s.local, s.remote, s.flow, s.is_source) = ((source, port), remote, flow, is_source);
         self.meter.flows[flow as usize].socks[usize::from(!is_source)] = sock;
@@ -97,7 +110,9 @@ impl Net {
     /// Hands over bytes to be written as room comes; `u64::MAX`: without end. With `close` the socket is closed then.
     pub(crate) fn tcp_send(&mut self, sock: u32, bytes: u64, close: bool) {
         let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return };
-        t.pending = t.pending.saturating_add(bytes);
+        let gone = t.in_syn.min(bytes);
+        t.in_syn -= gone;
+        t.pending = t.pending.saturating_add(if bytes == u64::MAX { bytes } else { bytes - gone });
         t.written = t.written.saturating_add(bytes);
         t.close_after |= close;
         self.pump(sock);
@@ -249,7 +264,7 @@ impl Net {
             called = true;
         }
         let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return };
-        let open = t.open_told || is_open(t.end.state());
+        let open = t.open_told || t.end.is_open();
         if t.close_after && t.pending == 0 && open {
             t.close_after = false;
             // The call to close comes when that to write has sent what it may.
@@ -391,10 +406,16 @@ impl Net {
         let state = t.end.state();
         let app = s.app;
         let mut say = |wake| self.wakes.tell(app, wake);
-        if !t.open_told && is_open(state) {
+        if !t.open_told && t.end.is_open() {
             t.open_told = true;
             say(if t.listener == NONE { Wake::Connected(sock) } else { Wake::Accepted(sock) });
+            if t.end.is_fast() {
+                self.fast_told(sock);
+            }
         }
+        let s = &mut self.sockets[sock];
+        let Kind::Tcp(t) = &mut s.kind else { return };
+        let mut say = |wake| self.wakes.tell(app, wake);
         if !t.readable_told && !t.sink && t.end.readable() > 0 {
             t.readable_told = true;
             say(Wake::Readable(sock));
@@ -423,6 +444,11 @@ impl Net {
         let s = &mut self.sockets[sock];
         let Kind::Tcp(t) = &mut s.kind else { return };
         t.over_told = true;
+        if t.end.is_fast() {
+            self.fast_told(sock);
+        }
+        let s = &mut self.sockets[sock];
+        let Kind::Tcp(t) = &mut s.kind else { return };
         if t.end.ended_well() {
             self.keep_metrics(sock);
         }
@@ -489,13 +515,11 @@ impl Net {
         }
         if t.end.poll_timeout().is_some_and(|due| due <= now) {
             t.end.handle_timeout(now);
+            if t.end.is_fast() {
+                self.fast_told(sock);
+            }
         }
         self.pump(sock);
         self.settle(host);
     }
-}
-
-/// Whether a handshake is over: a program may write and close.
-fn is_open(state: State) -> bool {
-    !matches!(state, State::SynSent | State::SynReceived | State::Closed)
 }

@@ -93,7 +93,8 @@ impl Endpoint {
         }
         self.tx.paced(len);
         self.tx.space.sent(data_end, bits & rtx::FIN != 0, small);
-        if first || self.tx.timers.pending() == Some(Pending::LossProbe) {
+        if (first || self.tx.timers.pending() == Some(Pending::LossProbe)) && self.state != State::SynReceived
+        {
             self.tx.rearm_rto();
         }
         self.push.sent += segments;

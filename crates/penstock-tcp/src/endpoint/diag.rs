@@ -159,6 +159,7 @@ impl Endpoint {
             sack: self.tx.sack_ok,
             ecn: w.ecn_ok,
             ecn_seen: self.rx.echo.has_seen(),
+            fastopen: info.syn_data,
             wscale: (self.rcv_scaling && !opening).then(|| (space.wscale(), self.rx.wscale())),
             ato_us: self.rx.ato().min(hz / 5) * clock.jiffy_us(),
             // The SYN.

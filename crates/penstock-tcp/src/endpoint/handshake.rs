@@ -50,7 +50,7 @@ impl Endpoint {
         }
         match self.state {
             State::Closed => {}
-            State::SynSent => self.syn_sent(seg, ecn),
+            State::SynSent => self.syn_sent(seg, payload_len, ecn),
             State::TimeWait => self.time_wait(seg, payload_len),
             _ => self.synchronized(seg, payload_len, ecn),
         }
@@ -101,11 +101,15 @@ impl Endpoint {
     /// The connection is open.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_init_transfer, tcp_finish_connect
     fn open(&mut self) {
-        let active = self.state == State::SynSent;
         if self.synacks > 0 {
             self.tx.mib.one(Tx::PassiveOpens);
         }
+        self.open_variables();
         self.state = if self.tx.space.is_closed() { State::FinWait1 } else { State::Established };
+    }
+    /// What an open connection begins with.
+    pub(super) fn open_variables(&mut self) {
+        let active = self.state == State::SynSent;
         self.tx.space.open();
         if self.tx.p.today {
             self.init_metrics();
@@ -239,9 +243,10 @@ impl Endpoint {
             self.write_synack(&mut tcp, again);
         }
         self.tx.todo.syn_for_syn = false;
+        let payload_len = if self.fast.is_some() { self.write_fast(&mut tcp, again) } else { 0 };
         Transmit {
             tcp,
-            payload_len: 0,
+            payload_len,
             gso_size: 0,
             // A controller that marks all has it in its socket's type of service (tcp_assign_congestion_control).
             ect: self.tx.p.today && self.tx.cc.needs_ecn(),
@@ -258,12 +263,23 @@ impl Endpoint {
     }
 
     //= linux v6.12 net/ipv4/tcp_input.c tcp_rcv_synsent_state_process; RFC 9293 section 3.10.7.3
-    fn syn_sent(&mut self, seg: &Tcp, ecn: EcnField) {
-        let ours = seq::unwrap(seg.ack, self.tx.space.nxt()) == self.tx.space.iss() + 1
+    fn syn_sent(&mut self, seg: &Tcp, payload_len: u32, ecn: EcnField) {
+        let ack = seq::unwrap(seg.ack, self.tx.space.nxt());
+        let fast = self.fast.is_some();
+        let ours = (ack == self.tx.space.iss() + 1 || fast && self.acks_fast_syn(ack))
             && self.tx.space.nxt() > self.tx.space.iss();
         if seg.flags.has(TcpFlags::ACK) {
             if !ours {
                 // For an older connection; our SYN stands.
+                if fast && !seg.flags.has(TcpFlags::RST) {
+                    self.refuses_synack(seg, true);
+                }
+                return;
+            }
+            if fast && self.echoes_wrong(seg) {
+                if !seg.flags.has(TcpFlags::RST) {
+                    self.refuses_synack(seg, false);
+                }
                 return;
             }
             if seg.flags.has(TcpFlags::RST) {
@@ -277,6 +293,9 @@ impl Endpoint {
             self.tx.timers.heard(&self.tx.clock);
             self.handshake_rtt();
             self.open();
+            if fast && self.fast_synack(seg, payload_len, seg.fast_open()) {
+                return;
+            }
             (self.tx.todo.ack_first, self.tx.todo.reflects) = (true, true);
         } else if seg.flags.has(TcpFlags::SYN) && !seg.flags.has(TcpFlags::RST) {
             // Both open at once.
@@ -416,11 +435,12 @@ impl Endpoint {
         if start == self.rx.next() || sacked || opening || self.resets_behind_fin(start) {
             let error = match self.state {
                 State::CloseWait => Error::BrokenPipe,
-                State::SynReceived => Error::Refused,
+                State::SynReceived if !self.is_fast_child() => Error::Refused,
                 _ => Error::Reset,
             };
             self.done(Some(error));
         } else if self.tx.p.today {
+            self.reset_out_of_order();
             self.challenge();
         } else {
             self.ack_at_once();
@@ -492,14 +512,20 @@ impl Endpoint {
         }
         let established = self.state == State::Established;
         if self.state == State::SynReceived {
-            if seq::unwrap(seg.ack, self.tx.space.nxt()) != self.tx.space.iss() + 1 {
+            let (ack, first) = (seq::unwrap(seg.ack, self.tx.space.nxt()), self.tx.space.iss() + 1);
+            let child = self.is_fast_child();
+            if ack != first && !(child && ack > first && ack <= self.tx.space.nxt()) {
                 // A number we never sent.
                 return;
             }
             self.handshake_rtt();
             let window = self.tx.space.scaled(seg.window, syn > 0);
-            self.tx.space.first_window(window, start);
-            self.open();
+            if child {
+                self.fast_child_opens(window, start);
+            } else {
+                self.tx.space.first_window(window, start);
+                self.open();
+            }
             if self.accurate.is_some() {
                 self.third_ack(seg, len, ecn);
                 // Its timestamp was taken when the connection was made (tcp_check_req).

@@ -1,8 +1,7 @@
 //! One side of one connection: its variables, and what the outside calls.
 //!
 //! Follows: linux v6.12 `struct tcp_sock`, `struct inet_connection_sock`, net/ipv4/tcp.c; v2.6.35 likewise.
-//! Differs: one segment a time everywhere (no TSO, no GRO, as with `gso_max_segs 1`; bursts where `calls` say so); no urgent data, no Fast Open, no
-//! keepalive, no path MTU discovery; payload has a length and no contents.
+//! Differs: one segment a time everywhere (no TSO, no GRO, as with `gso_max_segs 1`; bursts where `calls` say so); no urgent data, no keepalive, no path MTU discovery; payload has a length and no contents.
 
 mod accecn;
 mod ack;
@@ -11,6 +10,7 @@ mod calls;
 mod chrono;
 mod counted;
 mod diag;
+mod fast;
 mod handshake;
 mod metrics;
 mod output;
@@ -33,6 +33,7 @@ use attempt::Trial;
 use calls::CallState;
 pub use calls::{CallInfo, SendFlags, Sent};
 use chrono::Chronos;
+use fast::Fast;
 use output::Push;
 use penstock_model::{Kernel, Span, Time};
 use penstock_packet::{Tcp, TcpFlags};
@@ -103,6 +104,8 @@ pub struct Endpoint {
     calls: Option<Box<CallState>>,
     syn_sent_us: u64,
     aside: Option<Box<Aside>>,
+    /// It is opened by Fast Open.
+    fast: Option<Box<Fast>>,
     cfg: Box<Config>,
 }
 
@@ -183,6 +186,7 @@ impl Endpoint {
             shrunk: false,
             frozen: false,
             aside: None,
+            fast: None,
             ended_well: false,
             ect: false,
             chrono: Chronos::default(),
@@ -291,7 +295,10 @@ impl Endpoint {
         let (clock, n, first) = (&self.tx.clock, &self.tx.n, space.iss() + 1);
         let sent = space.nxt().min(space.written());
         let mut info = TcpInfo {
-            state: self.state,
+            state: match self.state {
+                State::SynReceived if self.is_fast_child() && self.tx.space.is_closed() => State::FinWait1,
+                state => state,
+            },
             ca_state: w.state,
             cc: self.cfg.cc.name,
             cwnd: g.cwnd,
@@ -329,6 +336,8 @@ impl Endpoint {
             delivered: w.delivered,
             delivered_ce: w.delivered_ce,
             ecn: self.accurate_info(),
+            syn_data: self.syn_data_acked(),
+            fastopen_client_fail: self.fast_fail(),
         };
         if let Some(o) = &self.one_way {
             o.show(&mut info);

@@ -55,10 +55,15 @@ impl Endpoint {
         self.taken();
         match self.state {
             State::Closed | State::TimeWait | State::SynSent | State::SynReceived => {
-                return self.transmit_rare();
+                return self.transmit_rare(now);
             }
             _ => {}
         }
+        self.transmit_open(now)
+    }
+    /// Of a connection that may send data.
+    #[inline]
+    fn transmit_open(&mut self, now: Time) -> Option<Transmit> {
         if self.frozen
             && let Some(t) = self.transmit_before_data()
         {
@@ -113,7 +118,7 @@ impl Endpoint {
     }
 
     /// Before a connection is open and after it is closed.
-    fn transmit_rare(&mut self) -> Option<Transmit> {
+    fn transmit_rare(&mut self, now: Time) -> Option<Transmit> {
         if self.tx.todo.reset {
             self.tx.todo.reset = false;
             self.tx.mib.one(Tx::OutRsts);
@@ -131,6 +136,8 @@ impl Endpoint {
                 }
                 Some(self.syn(again))
             }
+            State::SynSent if self.fast.is_some() => self.take_fast_reset(),
+            State::SynReceived if self.is_fast_child() => self.transmit_open(now),
             State::SynReceived | State::TimeWait if self.tx.todo.ack_check => {
                 self.tx.todo.ack_check = false;
                 self.rx.acks_at_once().then(|| self.pure_ack())
@@ -295,7 +302,9 @@ impl Endpoint {
             if self.tx.cc.is_reducing() {
                 self.recovery.prr_sent(sent - self.push.sent_before.min(sent));
             }
-            self.tx.schedule_loss_probe(false);
+            if self.state != State::SynReceived {
+                self.tx.schedule_loss_probe(false);
+            }
         } else if self.tx.q.packets_out() == 0 && self.tx.space.has_unsent() {
             self.tx.check_probe_timer();
         }

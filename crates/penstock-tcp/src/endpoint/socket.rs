@@ -152,7 +152,9 @@ impl Endpoint {
 
     /// Whether the program may write at all.
     pub(super) fn takes_data(&self) -> bool {
-        !self.tx.space.is_closed() && matches!(self.state, State::Established | State::CloseWait)
+        !self.tx.space.is_closed()
+            && (matches!(self.state, State::Established | State::CloseWait)
+                || self.state == State::SynReceived && self.is_fast_child())
     }
 
     /// The program has let the connection run dry: samples of its rate say little until what comes now is delivered.

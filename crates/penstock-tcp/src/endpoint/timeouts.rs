@@ -86,7 +86,9 @@ impl Endpoint {
             return self.tx.timers.retransmits() >= retries;
         }
         if self.state == State::SynReceived {
-            return self.tx.timers.retransmits() >= u32::from(self.cfg.synack_retries);
+            // One more by Fast Open.
+            let most = u32::from(self.cfg.synack_retries) + u32::from(self.is_fast_child());
+            return self.tx.timers.retransmits() >= most;
         }
         if self.tx.p.xp {
             return self.tx.timers.retransmits() >= u32::from(self.cfg.retries2);
@@ -152,7 +154,11 @@ impl Endpoint {
             self.recovery.enter_loss(&mut self.tx);
         } else {
             self.tx.mib.one(Tx::Timeouts);
-            if self.write_timeout() {
+            let expired = self.write_timeout();
+            if self.fast.is_some() && self.state != State::SynReceived {
+                self.detect_blackhole(expired);
+            }
+            if expired {
                 return self.done(Some(Error::TimedOut));
             }
             self.count_timeout();
@@ -166,7 +172,9 @@ impl Endpoint {
                 self.tx.mib.one(Tx::TimeoutRehash);
             }
             self.tx.n.timeouts += 1;
-            if !opening {
+            if opening {
+                self.fast_child_timeout();
+            } else {
                 if self.recovery.use_frto_2_6_35(&self.tx) {
                     self.recovery.enter_frto_2_6_35(&mut self.tx);
                 } else {

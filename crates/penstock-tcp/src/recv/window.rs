@@ -98,6 +98,26 @@ impl Receiver {
         self.offered_to = self.rcv_wup + u64::from(self.rcv_wnd);
     }
 
+    /// A SYN or SYN-ACK has brought data, and FIN or not (TCP Fast Open).
+    //= linux v6.12 net/ipv4/tcp_fastopen.c tcp_fastopen_add_skb
+    pub fn data_of_syn(&mut self, len: u32, fin: bool) {
+        if len > 0 {
+            let held = self.held(self.rcv_nxt, len);
+            self.rmem += held.mem;
+            self.queue_held(held);
+            self.rcv_nxt += u64::from(len);
+        }
+        if fin {
+            self.fin_at = Some(self.rcv_nxt);
+            self.rcv_nxt += 1;
+        }
+    }
+    /// The window that was offered with the SYN-ACK stands behind what the SYN has brought.
+    pub fn offered_anew(&mut self) {
+        self.rcv_wup = self.rcv_nxt;
+        self.offered_to = self.rcv_wup + u64::from(self.rcv_wnd);
+    }
+
     /// The connection is open; `mss` is the size of segments we send.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_init_buffer_space, tcp_initialize_rcv_mss
     pub fn established(&mut self, mss: u32, clock: &Clock) {

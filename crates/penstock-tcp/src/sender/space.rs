@@ -168,6 +168,12 @@ impl Space {
         (self.sml, self.pushed_seq) = (self.una, self.una);
     }
 
+    /// Of the data up to `sent` that went with our SYN, what stands before `ack` has arrived.
+    pub fn syn_data(&mut self, ack: u64, sent: u64) {
+        (self.una, self.nxt, self.sml) = (ack, sent, ack);
+        self.pushed_all();
+    }
+
     /// Segments are of another size from now on.
     pub fn set_mss(&mut self, mss: u32) {
         let half = match self.max_window {

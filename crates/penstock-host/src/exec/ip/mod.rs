@@ -231,6 +231,8 @@ fn rounds(flushed: usize, form: Form) -> String {
     match (form.stats, flushed) {
         (0, _) => String::new(),
         (_, 0) => "Nothing to flush.\n".to_owned(),
-        (_, n) => format!("\n*** Round 1, deleting {n} entries ***\n*** Flush is complete after 1 round ***\n"),
+        (_, n) => {
+            format!("\n*** Round 1, deleting {n} entries ***\n*** Flush is complete after 1 round ***\n")
+        }
     }
 }

@@ -11,7 +11,8 @@ use std::collections::btree_map::Entry;
 use std::net::IpAddr;
 
 impl Host {
-    fn tcp_jiffies(&self, now: Time) -> u64 {
+    /// The clock that rows are stamped by.
+    pub fn tcp_jiffies(&self, now: Time) -> u64 {
         (now.as_ns().max(0) / (1_000_000_000 / i64::from(self.hz))) as u64
     }
     /// Whether what connections learn is kept (`tcp_no_metrics_save` 0).

@@ -68,7 +68,7 @@ pub(super) const KEYS: &[Key] = &[
     ("net.ipv4.tcp_early_retrans", "3", As),
     ("net.ipv4.tcp_ecn", "", As),
     ("net.ipv4.tcp_fack", "0", Moot("it has done nothing since Linux 4.15")),
-    ("net.ipv4.tcp_fastopen", "1", Moot("no program here asks for it")),
+    ("net.ipv4.tcp_fastopen", "1", As),
     ("net.ipv4.tcp_fin_timeout", "60", Moot("every program here closes its connections to the end")),
     ("net.ipv4.tcp_frto", "2", As),
     ("net.ipv4.tcp_keepalive_time", "7200", Moot("no program here asks for keepalives")),

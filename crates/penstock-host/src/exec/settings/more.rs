@@ -15,7 +15,6 @@ const LOG: &str = "it is about what the log or watching programs are told";
 const PROCESSOR: &str = "a host here has one processor";
 const CACHE: &str = "what is known of routes and sockets is found anew for each packet";
 const SYN: &str = "servers here accept at once";
-const FASTOPEN: &str = "no program here asks for TCP Fast Open";
 const KEEPALIVE: &str = "no program here asks for keepalives";
 const PROBES: &str = "it is about probes for the MTU of a path, and there are none";
 const OFF: &str = "it is about what net.ipv4.tcp_plb_enabled turns on";
@@ -115,8 +114,8 @@ pub(super) const MORE: &[Key] = &[
     ("net.ipv4.tcp_ecn_fallback", "1", As),
     ("net.ipv4.tcp_ecn_option", "2", As),
     ("net.ipv4.tcp_ecn_option_beacon", "3", As),
-    ("net.ipv4.tcp_fastopen_blackhole_timeout_sec", "0", Moot(FASTOPEN)),
-    ("net.ipv4.tcp_fastopen_key", "00000000-00000000-00000000-00000000", Moot(FASTOPEN)),
+    ("net.ipv4.tcp_fastopen_blackhole_timeout_sec", "0", As),
+    ("net.ipv4.tcp_fastopen_key", "00000000-00000000-00000000-00000000", As),
     ("net.ipv4.tcp_fwmark_accept", "0", Not(AS_FIRST)),
     ("net.ipv4.tcp_invalid_ratelimit", "500", As),
     ("net.ipv4.tcp_keepalive_intvl", "75", Moot(KEEPALIVE)),

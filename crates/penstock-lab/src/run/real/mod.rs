@@ -50,6 +50,9 @@ fn notes(experiment: &Experiment) -> Vec<String> {
             notes.push(format!("{}: initial window and minimum timeout are the kernel's own", flow.name));
         }
     }
+    for flow in experiment.flows.iter().filter(|f| f.tcp.as_ref().is_some_and(|t| t.fastopen)) {
+        notes.push(format!("{}: its connections are opened without Fast Open", flow.name));
+    }
     for link in &experiment.links {
         let ends: Vec<String> = link.ends.iter().map(|e| format!("{}:{}", e.host, e.dev)).collect();
         if link.ends.len() > 2 {

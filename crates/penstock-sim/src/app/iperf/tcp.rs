@@ -466,7 +466,7 @@ impl Program for Server {
         let Some(cfg) = self.settings.tcp_config(cx) else { return };
         let (window, cc) = (cfg.rcvbuf.initial(), cfg.cc.name);
         let opts = SockOpts { tos: self.settings.tos, ..SockOpts::default() };
-        let listener = Listener { cfg: Box::new(cfg), backlog: 10, sink: false };
+        let listener = Listener { cfg: Box::new(cfg), backlog: 10, sink: false, fast: Default::default() };
         if cx.net.tcp_listen(cx.host, cx.app, self.settings.port, opts, listener).is_none() {
             cx.print("bind failed: Address already in use\n");
             cx.exit(1);

@@ -243,7 +243,7 @@ impl Program for Server {
     fn start(&mut self, cx: &mut Cx<'_>) {
         cx.print(&self.settings.warnings);
         let cfg = cx.net.tcp_config(cx.host);
-        let listener = Listener { cfg: Box::new(cfg), backlog: 4_096, sink: false };
+        let listener = Listener { cfg: Box::new(cfg), backlog: 4_096, sink: false, fast: Default::default() };
         let port = self.settings.port;
         let udp = cx.net.udp_bind(cx.host, cx.app, port, SockOpts::default());
         let tcp = cx.net.tcp_listen(cx.host, cx.app, port, SockOpts::default(), listener);

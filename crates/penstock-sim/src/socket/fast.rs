@@ -1,0 +1,121 @@
+//! TCP Fast Open of a machine's sockets: whether a SYN has data, what a listener makes of one that does, what is kept.
+//!
+//! Follows: linux v6.12 net/ipv4/tcp_fastopen.c `tcp_fastopen_cookie_check`, `tcp_try_fastopen`, `tcp_fastopen_init_key_once`; net/ipv4/tcp_metrics.c
+//! `tcp_fastopen_cache_set`.
+//! Differs: programs take a connection at once, so one that is reset counts in its queue for a minute.
+
+use super::*;
+use penstock_packet::FastOpen;
+use penstock_tcp::fastopen::{Active, Hole, Key, Syn, bits};
+
+impl Net {
+    /// How a connection whose program has so many bytes for its SYN is opened; `None`: without Fast Open.
+    #[cold]
+    pub(super) fn fast_active(
+        &mut self,
+        host: u32,
+        bound: u32,
+        ends: (IpAddr, IpAddr),
+        bytes: u64,
+    ) -> Option<Active> {
+        let now = self.now();
+        let machine = &mut self.machines[host as usize];
+        let s = machine.host.tcp_settings();
+        let today = machine.stack == Stack::Linux && machine.kernel != Kernel::V2_6_35;
+        if !today || s.fastopen & bits::CLIENT == 0 {
+            return None;
+        }
+        let route = machine.host.tcp_route_by(bound, ends.1);
+        let no_cookie = s.fastopen & bits::CLIENT_NO_COOKIE != 0 || route.fastopen_no_cookie;
+        let hole: Hole = machine.sockets.hole.state(s.fastopen_blackhole_s, now);
+        let row = machine.host.tcp_metrics(bound, ends.0, ends.1, false, now).map(|row| *row);
+        Some(Active::new(bytes, row.as_ref(), hole, no_cookie))
+    }
+    /// The keys of a machine: those that are set, or one that it has drawn.
+    fn fast_keys(&mut self, host: u32, set: Vec<Key>) -> Vec<Key> {
+        if !set.is_empty() {
+            return set;
+        }
+        let table = &mut self.machines[host as usize].sockets;
+        let rng = &mut table.rng;
+        let drawn = table.fast_key.get_or_insert_with(|| {
+            let mut key = [0; 16];
+            for part in key.chunks_exact_mut(4) {
+                part.copy_from_slice(&rng.next_u32().to_le_bytes());
+            }
+            key
+        });
+        vec![*drawn]
+    }
+    /// Whether a SYN makes a connection at this listener at once, and the cookie of its answer.
+    pub(super) fn fast_verdict(
+        &mut self,
+        listener: u32,
+        (bound, ip): (u32, Ends),
+        tcp: &Tcp,
+        payload: u32,
+    ) -> (bool, Option<FastOpen>) {
+        let host = self.sockets[listener].host;
+        let syn = tcp.flags.has(TcpFlags::SYN) && !tcp.flags.has(TcpFlags::ACK);
+        let Kind::Listener(l) = &self.sockets[listener].kind else { return (false, None) };
+        // Most have neither.
+        if !syn || tcp.fast_open().is_none() && (payload == 0 || l.fast.most == 0) {
+            return (false, None);
+        }
+        let (s, now) = (self.machines[host as usize].host.tcp_settings(), self.now());
+        let keys = self.fast_keys(host, s.fastopen_keys);
+        let machine = &mut self.machines[host as usize];
+        let no_cookie = machine.host.tcp_route_by(bound, ip.src).fastopen_no_cookie;
+        let syn = Syn { option: tcp.fast_open(), data: payload > 0, src: ip.src, dst: ip.dst };
+        let Kind::Listener(l) = &mut self.sockets[listener].kind else { return (false, None) };
+        let verdict = l.fast.opens(s.fastopen, &keys, no_cookie, &syn, now);
+        for name in verdict.counts.into_iter().flatten() {
+            machine.host.snmp_mut().bury_tcp(name, 1);
+        }
+        (verdict.child, verdict.reply)
+    }
+    /// A segment for a connection that was accepted by Fast Open and whose handshake is not over.
+    #[cold]
+    pub(super) fn fast_child_hears(
+        &mut self,
+        sock: u32,
+        tcp: &Tcp,
+        payload: u32,
+        ecn: penstock_tcp::EcnField,
+    ) {
+        let now = self.now();
+        let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return };
+        t.end.handle_segment(tcp, payload, ecn, now);
+        let (closed, listener) = (t.end.state() == State::Closed, t.listener);
+        let over = closed || !t.end.is_fast_child();
+        if over && let Some(Kind::Listener(l)) = self.sockets.get_mut(listener).map(|s| &mut s.kind) {
+            l.fast.leaves(closed, now);
+        }
+    }
+    /// What a connection has seen of Fast Open is kept.
+    #[cold]
+    pub(super) fn fast_told(&mut self, sock: u32) {
+        let now = self.now();
+        let s = &mut self.sockets[sock];
+        let (bound, local, remote) = (s.opts.bound, s.local.0, s.remote.0);
+        let Kind::Tcp(t) = &mut s.kind else { return };
+        let (learned, hole, works) =
+            (t.end.take_learned(), t.end.take_blackhole(), t.end.fast_works_again() && !remote.is_loopback());
+        let machine = &mut self.machines[s.host as usize];
+        if let Some(learned) = learned {
+            let jiffies = machine.host.tcp_jiffies(now);
+            if let Some(row) = machine.host.tcp_metrics(bound, local, remote, true, now) {
+                learned.keep(&mut row.fast, jiffies);
+            }
+        }
+        if hole {
+            let timeout = machine.host.tcp_settings().fastopen_blackhole_s;
+            if machine.sockets.hole.seen(timeout, now) {
+                machine.host.snmp_mut().bury_tcp("TcpExtTCPFastOpenBlackhole", 1);
+            }
+        }
+        if works {
+            machine.sockets.hole.works_again();
+        }
+    }
+}

@@ -540,6 +540,22 @@ load = { size = 100, gap = { mean = "20ms", shape = 1.5 }, on = "100ms", off = {
     }
 }
 
+/// The grounds that this machine has; says which it has not, and why.
+fn grounds(what: &str) -> Vec<&'static str> {
+    let quick = std::env::var_os("PENSTOCK_QUICK").map(|_| "PENSTOCK_QUICK is set".to_owned());
+    let mut grounds = vec!["sim"];
+    match quick.clone().or(boot::find().err()) {
+        Some(why) => aloud(&format!("SKIPPED {what} on the ground virtual: {why}")),
+        None => grounds.push("virtual"),
+    }
+    let lacks = || penstock_kernel::needs::check(&Plan::default()).err().map(|lacks| lacks.join("; "));
+    match quick.or_else(lacks) {
+        Some(why) => aloud(&format!("SKIPPED {what} on the ground kernel: {why}")),
+        None => grounds.push("kernel"),
+    }
+    grounds
+}
+
 /// Setups and apps' scripts find the files that lie beside the experiment, whatever word they begin with.
 #[test]
 fn files_beside_the_experiment_are_there_on_every_ground() {
@@ -562,17 +578,7 @@ rate = "10mbit"
 on  = "a"
 run = ". ./lib.sh; tc qdisc show dev eth0; kind pfifo"
 "#;
-    let quick = std::env::var_os("PENSTOCK_QUICK").map(|_| "PENSTOCK_QUICK is set".to_owned());
-    let mut grounds = vec!["sim"];
-    match quick.clone().or(boot::find().err()) {
-        Some(why) => aloud(&format!("SKIPPED files beside an experiment on the ground virtual: {why}")),
-        None => grounds.push("virtual"),
-    }
-    let lacks = || penstock_kernel::needs::check(&Plan::default()).err().map(|lacks| lacks.join("; "));
-    match quick.or_else(lacks) {
-        Some(why) => aloud(&format!("SKIPPED files beside an experiment on the ground kernel: {why}")),
-        None => grounds.push("kernel"),
-    }
+    let grounds = grounds("files beside an experiment");
     let _alone = ALONE.lock();
     let folder = Folder::new("beside");
     let put = |name: &str, text: &str| fs::write(folder.0.join(name), text).unwrap();
@@ -593,5 +599,59 @@ run = ". ./lib.sh; tc qdisc show dev eth0; kind pfifo"
         assert!(tree.lines().nth(1).is_some_and(class), "{ground}: {said}");
         let app = fs::read_to_string(folder.0.join(ground).join("apps/01-a.txt")).unwrap();
         assert!(app.contains("rate 5Mbit") && app.ends_with("kind pfifo\n"), "{ground}: {app}");
+    }
+}
+
+/// A namespace that a setup makes is there for the programs behind it; two machines may give it the same name.
+#[test]
+fn namespaces_of_a_setup_are_there_for_programs_on_every_ground() {
+    let text = r#"
+duration = "2s"
+[host.a]
+eth0 = "10.0.0.1/24"
+setup = """
+sysctl -qw net.ipv4.ip_forward=1
+ip netns add red
+ip link add veth0 type veth peer name eth0 netns red
+ip addr add 10.1.0.1/24 dev veth0
+ip link set veth0 up
+ip -n red addr add 10.1.0.2/24 dev eth0
+ip -n red link set eth0 up
+ip -n red route add default via 10.1.0.1"""
+[host.b]
+eth0 = "10.0.0.2/24"
+setup = """
+ip route add 10.1.0.0/24 via 10.0.0.1
+ip netns add red
+ip -n red link set lo up"""
+[[link]]
+ends = ["a:eth0", "b:eth0"]
+rate = "10mbit"
+[[app]]
+on = "a"
+run = "ip netns exec red ping -c 3 -i 0.2 10.0.0.2"
+[[app]]
+on = "b"
+run = "ip netns exec red ping -c 2 -i 0.2 127.0.0.1"
+[[app]]
+on = "b"
+run = "ip netns exec red ip route show default; ip netns list"
+"#;
+    let grounds = grounds("namespaces of a setup");
+    let _alone = ALONE.lock();
+    let folder = Folder::new("spaces");
+    fs::write(folder.0.join("spaces.toml"), text).unwrap();
+    for ground in grounds {
+        let words = ["run", "--on", ground, "spaces.toml", "--out", ground];
+        let out = penstock(&folder.0, &words).output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        let app = |name: &str| fs::read_to_string(folder.0.join(ground).join("apps").join(name)).unwrap();
+        assert!(out.status.success(), "{ground}: {said}");
+        assert!(app("01-a.txt").contains("3 packets transmitted, 3 received"), "{ground}: {said}");
+        assert!(app("02-b.txt").contains("2 packets transmitted, 2 received"), "{ground}: {said}");
+        // That of `b` has no routes, whatever that of `a` has.
+        let list = app("03-b.txt");
+        let names: Vec<_> = list.lines().filter_map(|l| l.split_whitespace().next()).collect();
+        assert_eq!(names, ["red"], "{ground}: {list}");
     }
 }

@@ -331,7 +331,13 @@ const WRONG: &[(&str, &str, u32, &str, &str)] = &[
         "setup = [\"@x.toml\"]",
     ),
     // Commands within a text of an experiment.
-    ("[host.a]", "[host.a]\nsetup = \"\"\"\ntc qdisc show dev eth0\n\"\"\"\ncolour = 1", 1, "colour", ""),
+    (
+        "[host.a]",
+        "[host.a]\nsetup = \"\"\"\ntc qdisc show dev eth0\n\"\"\"\ncolour",
+        6,
+        "key with no value, expected `=`",
+        "this is not TOML",
+    ),
     (
         "duration",
         "base = \"nothing.toml\"\nduration",

@@ -475,7 +475,8 @@ fn change_root(root: &Path) -> Result<(), String> {
 
 /// Whether what a run is contained with is here; a sentence what is not.
 pub(crate) fn missing() -> Option<String> {
-    let needed = [("setpriv", "util-linux"), ("mount", "mount")];
+    let needed =
+        [("setpriv", "util-linux"), ("nsenter", "util-linux"), ("unshare", "util-linux"), ("mount", "mount")];
     let (program, package) = needed.into_iter().find(|(program, _)| !exec::has(program))?;
     Some(format!("{program} is not installed, runs are kept apart with it: apt-get install {package}"))
 }

@@ -1,19 +1,35 @@
 //! Running the real tools.
 
+use crate::names;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A command that dies with this process, within a namespace or (`None`) outside any.
 ///
 /// The kernel kills it when the thread that started it ends, so that even `kill -9` of ours leaves no program behind.
 pub fn command(namespace: Option<&str>, words: &[&str]) -> Command {
-    let mut line: Vec<&str> = vec!["setpriv", "--pdeathsig", "KILL"];
-    if let Some(name) = namespace {
-        line.extend(["ip", "netns", "exec", name]);
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL"]).env("LC_ALL", "C").stdin(Stdio::null());
+    match namespace.map(|name| (name, names::mounts(name))) {
+        // A machine's own view of files.
+        Some((name, mounts)) if mounts.exists() => {
+            command.arg("nsenter").arg(format!("--net=/run/netns/{name}"));
+            command.arg(format!("--mount={}", mounts.display()));
+        }
+        Some((name, _)) => {
+            command.args(["ip", "netns", "exec", name]);
+        }
+        None => {}
     }
-    line.extend(words);
-    let mut command = Command::new(line[0]);
-    command.args(&line[1..]).env("LC_ALL", "C").stdin(Stdio::null());
+    command.args(words);
     command
+}
+
+/// The same in a folder; who enters a machine's mounts is at their root.
+pub fn command_in(namespace: Option<&str>, folder: &Path, words: &[&str]) -> Command {
+    let folder = folder.to_string_lossy();
+    let there = ["sh", "-c", "cd \"$0\" && exec \"$@\"", &*folder];
+    command(namespace, &[&there, words].concat())
 }
 
 /// Runs a tool to its end and gives its output.

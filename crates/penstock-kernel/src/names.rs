@@ -27,6 +27,12 @@ pub(crate) fn lending() -> PathBuf {
     folder().join("files")
 }
 
+/// The folder in which scripts run: that of the files they find, or ours.
+pub(crate) fn working() -> PathBuf {
+    let folder = lending();
+    if folder.is_dir() { folder } else { std::env::current_dir().unwrap_or(PathBuf::from("/")) }
+}
+
 /// Where a file lies that scripts find by this relative path; `None` where the path leads elsewhere.
 pub(crate) fn lent(path: &str) -> Option<PathBuf> {
     let inside = Path::new(path)
@@ -38,6 +44,11 @@ pub(crate) fn lent(path: &str) -> Option<PathBuf> {
 /// The `/etc/hosts` of a namespace.
 pub(crate) fn hosts_file(name: &str) -> PathBuf {
     Path::new(ETC).join(name).join("hosts")
+}
+
+/// Where the mounts of a machine are entered.
+pub(crate) fn mounts(name: &str) -> PathBuf {
+    folder().join("mounts").join(name)
 }
 
 /// The instance of tracing below a mount of tracefs, by the token of the job.

@@ -9,6 +9,9 @@ use crate::{exec, names, needs};
 use penstock_lang::setup::{self, Setup};
 use penstock_model::binary;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
@@ -19,6 +22,8 @@ pub(crate) struct Rig {
     pub(crate) kinds: Kinds,
     pub(crate) failures: Vec<SetupFailure>,
     relays: Vec<Child>,
+    /// What keeps the mounts of the machines.
+    mounts: Vec<fs::File>,
 }
 
 impl Drop for Rig {
@@ -54,7 +59,8 @@ const SETTLE: std::time::Duration = std::time::Duration::from_millis(200);
 /// Builds everything up to and with the setups. `stop` is asked between the steps.
 pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, Trouble> {
     let hosts: Vec<String> = (0..plan.hosts.len()).map(|n| names::part(&n.to_string())).collect();
-    let mut rig = Rig { hosts, kinds: Kinds { netem: false }, failures: Vec::new(), relays: Vec::new() };
+    let kinds = Kinds { netem: false };
+    let mut rig = Rig { hosts, kinds, failures: Vec::new(), relays: Vec::new(), mounts: Vec::new() };
     let machine = |e: String| Trouble::Machine(vec![e]);
     fs::create_dir_all(names::folder())
         .map_err(|e| machine(format!("cannot make {}: {e}", names::folder().display())))?;
@@ -77,6 +83,7 @@ pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, 
         exec::run(None, &["ip", "netns", "add", name]).map_err(|e| {
             machine(format!("{e}: network namespaces need CAP_SYS_ADMIN and a kernel with CONFIG_NET_NS; --on virtual needs neither"))
         })?;
+        rig.mounts.push(mounts(name).map_err(machine)?);
         let six = host.devices.iter().any(|d| !d.addresses6.is_empty());
         let fresh = FRESH
             .replace("$FORWARD", if host.forwards { "1" } else { "0" })
@@ -103,6 +110,42 @@ pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, 
         }
     }
     Ok(rig)
+}
+
+/// What stands in a machine's own mounts: its devices in `/sys`, its files in `/etc`, and no namespaces but those it makes itself.
+const MOUNTS: &str =
+    "umount -l /sys 2>/dev/null; mount -t sysfs sysfs /sys && mount -o remount,bind,ro /sys || exit
+for f in /etc/netns/\"$0\"/*; do mount --bind \"$f\" \"/etc/${f##*/}\" || exit; done
+mount -t tmpfs netns /run/netns";
+
+/// Gives a machine mounts of its own that stay as long as the file that is returned: what `ip netns add` of its setup mounts is there for the
+/// programs that run behind it, and two machines may use the same name. `ip netns exec` makes mounts anew for each command.
+///
+/// The namespace is held open, not mounted somewhere: that the kernel may refuse (`mnt_ns_loop` compares numbers that since Linux 6.18 need not
+/// grow with time).
+fn mounts(name: &str) -> Result<fs::File, String> {
+    let net = format!("--net=/run/netns/{name}");
+    let script = format!("{MOUNTS}\necho made; read -r _");
+    let words = ["unshare", "--mount", "--propagation", "slave", "nsenter", &net, "sh", "-c", &script, name];
+    let said = |e: std::io::Error| format!("cannot make the mounts of a machine: {e}");
+    let mut command = exec::command(None, &words);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(said)?;
+    let mut line = String::new();
+    if let Some(out) = child.stdout.take() {
+        BufReader::new(out).read_line(&mut line).map_err(said)?;
+    }
+    let held = fs::File::open(format!("/proc/{}/ns/mnt", child.id()));
+    let done = child.wait_with_output().map_err(said)?;
+    if line != "made\n" {
+        let why = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+        return Err(format!("cannot make the mounts of a machine: {why}"));
+    }
+    let held = held.map_err(said)?;
+    let link = names::mounts(name);
+    link.parent().map_or(Ok(()), fs::create_dir_all).map_err(said)?;
+    symlink(format!("/proc/{}/fd/{}", std::process::id(), held.as_raw_fd()), &link).map_err(said)?;
+    Ok(held)
 }
 
 /// The tunnels, VLANs and other devices that a setup has made carry single packets as the cards do, unless it says itself what they join.
@@ -221,10 +264,7 @@ fn setup(plan: &Plan, host: &Host, name: &str, failures: &mut Vec<SetupFailure>)
     let machine = |e: std::io::Error| Trouble::Machine(vec![format!("cannot run bash: {e}")]);
     let errors = names::folder().join("setup.err");
     let stderr = fs::File::create(&errors).map_err(machine)?;
-    let mut command = exec::command(Some(name), &words);
-    if !plan.files.is_empty() {
-        command.current_dir(names::lending());
-    }
+    let mut command = exec::command_in(Some(name), &names::working(), &words);
     let status = command.stdout(Stdio::null()).stderr(stderr).status().map_err(machine)?;
     let said = String::from_utf8_lossy(&fs::read(&errors).map_err(machine)?).into_owned();
     let (failed, rest, last) = setup::failures(&said, 1);

@@ -539,10 +539,7 @@ fn start(namespace: &str, run: &str, file: &std::path::Path, exact: bool) -> Res
     };
     let out = File::create(file).map_err(|e| format!("{}: {e}", file.display()))?;
     let err = out.try_clone().map_err(|e| format!("{}: {e}", file.display()))?;
-    let mut command = exec::command(Some(namespace), &["bash", "-c", &text]);
-    if names::lending().is_dir() {
-        command.current_dir(names::lending());
-    }
+    let mut command = exec::command_in(Some(namespace), &names::working(), &["bash", "-c", &text]);
     command.stdout(out).stderr(err).spawn().map_err(|e| format!("cannot run bash: {e}"))
 }
 

@@ -119,3 +119,53 @@ impl Net {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::spec::*;
+    use crate::*;
+    use penstock_model::traffic::{Load, TcpWishes};
+    use penstock_model::{Kernel, Prefix, Span, Time};
+
+    /// Two transfers one after the other over 20 ms there and back: how long each took, and the world behind them.
+    fn two_transfers(fastopen: bool, server: &str) -> (World, HostId, [Span; 2]) {
+        let mut w = World::new(1);
+        let [a, b] = ["a", "b"].map(|name| w.add_host(name, Kernel::V6_12));
+        w.add_link(LinkSpec::new(End::new(a, "eth0"), End::new(b, "eth0"), None, Span::from_ms(10))).unwrap();
+        for (host, address) in [(a, "10.0.0.1/24"), (b, "10.0.0.2/24")] {
+            let ifindex = w.host(host).ifindex("eth0").unwrap();
+            w.host_mut(host).add_address(ifindex, Prefix::parse(address).unwrap()).unwrap();
+        }
+        assert_eq!(w.exec(b, server).status, 0);
+        for at in [1, 2] {
+            let tcp = TcpWishes { fastopen, ..TcpWishes::default() };
+            let spec = FlowSpec {
+                load: Load::Bytes(1_000),
+                transport: Transport::Tcp(tcp),
+                start: Time::ZERO + Span::from_secs(at),
+                start_to: Time::ZERO + Span::from_secs(at),
+                ..crate::bench::greedy(a, b)
+            };
+            w.add_flow(spec).unwrap();
+        }
+        let results = w.run(Time::ZERO + Span::from_secs(4));
+        let took =
+            |n: usize| results.flows[n].completed.unwrap() - (Time::ZERO + Span::from_secs(n as i64 + 1));
+        let both = [took(0), took(1)];
+        (w, a, both)
+    }
+
+    #[test]
+    fn the_second_transfer_by_fast_open_saves_a_round_trip() {
+        let on = "sysctl -qw net.ipv4.tcp_fastopen=3";
+        let (_, _, plain) = two_transfers(false, on);
+        let (mut w, a, fast) = two_transfers(true, on);
+        let saved = |n: usize| (plain[n] - fast[n]).as_ns() / 1_000_000;
+        assert_eq!((saved(0), saved(1)), (0, 20), "{plain:?} {fast:?}");
+        let kept = w.exec(a, "ip tcp_metrics show").stdout;
+        assert!(kept.contains(" fo_mss 1460 fo_cookie "), "{kept}");
+        // A server that has it not on takes nothing.
+        let (_, _, off) = two_transfers(true, "sysctl -qw net.ipv4.tcp_fastopen=1");
+        assert_eq!(off, plain);
+    }
+}

@@ -14,7 +14,10 @@ pub fn command(namespace: Option<&str>, words: &[&str]) -> Command {
         // A machine's own view of files.
         Some((name, mounts)) if mounts.exists() => {
             command.arg("nsenter").arg(format!("--net=/run/netns/{name}"));
-            command.arg(format!("--mount={}", mounts.display()));
+            command.arg(format!("--mount={}", mounts.join("mnt").display()));
+            // In the virtual kernel that is not the root of the namespace.
+            let root = mounts.join("root");
+            command.arg(format!("--root={}", root.display())).arg(format!("--wd={}", root.display()));
         }
         Some((name, _)) => {
             command.args(["ip", "netns", "exec", name]);
@@ -25,7 +28,7 @@ pub fn command(namespace: Option<&str>, words: &[&str]) -> Command {
     command
 }
 
-/// The same in a folder; who enters a machine's mounts is at their root.
+/// The same in a folder, which is the machine's own.
 pub fn command_in(namespace: Option<&str>, folder: &Path, words: &[&str]) -> Command {
     let folder = folder.to_string_lossy();
     let there = ["sh", "-c", "cd \"$0\" && exec \"$@\"", &*folder];
@@ -101,5 +104,5 @@ pub fn is_odd(text: &str) -> bool {
 pub fn has(program: &str) -> bool {
     let path = std::env::var("PATH").unwrap_or_default();
     let more = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin"];
-    path.split(':').chain(more).any(|folder| std::path::Path::new(folder).join(program).is_file())
+    path.split(':').chain(more).any(|folder| Path::new(folder).join(program).is_file())
 }

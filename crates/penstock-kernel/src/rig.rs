@@ -23,7 +23,7 @@ pub(crate) struct Rig {
     pub(crate) failures: Vec<SetupFailure>,
     relays: Vec<Child>,
     /// What keeps the mounts of the machines.
-    mounts: Vec<fs::File>,
+    mounts: Vec<[fs::File; 2]>,
 }
 
 impl Drop for Rig {
@@ -118,12 +118,12 @@ const MOUNTS: &str =
 for f in /etc/netns/\"$0\"/*; do mount --bind \"$f\" \"/etc/${f##*/}\" || exit; done
 mount -t tmpfs netns /run/netns";
 
-/// Gives a machine mounts of its own that stay as long as the file that is returned: what `ip netns add` of its setup mounts is there for the
+/// Gives a machine mounts of its own that stay as long as the files that are returned, the namespace and its root: what `ip netns add` of its setup mounts is there for the
 /// programs that run behind it, and two machines may use the same name. `ip netns exec` makes mounts anew for each command.
 ///
 /// The namespace is held open, not mounted somewhere: that the kernel may refuse (`mnt_ns_loop` compares numbers that since Linux 6.18 need not
 /// grow with time).
-fn mounts(name: &str) -> Result<fs::File, String> {
+fn mounts(name: &str) -> Result<[fs::File; 2], String> {
     let net = format!("--net=/run/netns/{name}");
     let script = format!("{MOUNTS}\necho made; read -r _");
     let words = ["unshare", "--mount", "--propagation", "slave", "nsenter", &net, "sh", "-c", &script, name];
@@ -135,17 +135,20 @@ fn mounts(name: &str) -> Result<fs::File, String> {
     if let Some(out) = child.stdout.take() {
         BufReader::new(out).read_line(&mut line).map_err(said)?;
     }
-    let held = fs::File::open(format!("/proc/{}/ns/mnt", child.id()));
+    let [held, root] = ["ns/mnt", "root"].map(|what| fs::File::open(format!("/proc/{}/{what}", child.id())));
     let done = child.wait_with_output().map_err(said)?;
     if line != "made\n" {
         let why = String::from_utf8_lossy(&done.stderr).trim().to_owned();
         return Err(format!("cannot make the mounts of a machine: {why}"));
     }
-    let held = held.map_err(said)?;
-    let link = names::mounts(name);
-    link.parent().map_or(Ok(()), fs::create_dir_all).map_err(said)?;
-    symlink(format!("/proc/{}/fd/{}", std::process::id(), held.as_raw_fd()), &link).map_err(said)?;
-    Ok(held)
+    let (held, root) = (held.map_err(said)?, root.map_err(said)?);
+    let folder = names::mounts(name);
+    fs::create_dir_all(&folder).map_err(said)?;
+    for (file, link) in [(&held, "mnt"), (&root, "root")] {
+        let at = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+        symlink(at, folder.join(link)).map_err(said)?;
+    }
+    Ok([held, root])
 }
 
 /// The tunnels, VLANs and other devices that a setup has made carry single packets as the cards do, unless it says itself what they join.

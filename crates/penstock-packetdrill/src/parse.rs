@@ -585,7 +585,10 @@ mod tests {
         assert_eq!(fault("0 > P. 1:1000(1000)"), "1:1000(1000) does not add up");
         assert_eq!(fault("0~1 < . 1:1(0)"), "a range of times is for packets that leave");
         assert_eq!(fault("0 < udp (8)"), "packets of udp are not run here: TCP alone");
-        assert_eq!(fault("0 < S 0:0(0) <FO 1>"), "Fast Open is not run here");
+        assert_eq!(
+            fault("0 < S 0:0(0) <FO 1>"),
+            "1 is no cookie: write an even number of hexadecimal digits"
+        );
         assert_eq!(fault("0 < S 0:0(0) <...>"), "<...> is for packets that leave");
         assert_eq!(fault("0 > .8 1:1(0) ack 1"), ".8: the ACE field says 0 to 7: .5");
         assert_eq!(

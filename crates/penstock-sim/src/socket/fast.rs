@@ -124,10 +124,11 @@ impl Net {
 mod tests {
     use crate::spec::*;
     use crate::*;
+    use penstock_host::Prefix;
     use penstock_model::traffic::{Load, TcpWishes};
-    use penstock_model::{Kernel, Prefix, Span, Time};
+    use penstock_model::{Kernel, Span, Time};
 
-    /// Two transfers one after the other over 20 ms there and back: how long each took, and the world behind them.
+    /// Two transfers one after the other over 20 ms there and back: when the server has had each, and the world behind them.
     fn two_transfers(fastopen: bool, server: &str) -> (World, HostId, [Span; 2]) {
         let mut w = World::new(1);
         let [a, b] = ["a", "b"].map(|name| w.add_host(name, Kernel::V6_12));
@@ -144,13 +145,15 @@ mod tests {
                 transport: Transport::Tcp(tcp),
                 start: Time::ZERO + Span::from_secs(at),
                 start_to: Time::ZERO + Span::from_secs(at),
-                ..crate::bench::greedy(a, b)
+                ..bench::greedy(a, b)
             };
             w.add_flow(spec).unwrap();
         }
         let results = w.run(Time::ZERO + Span::from_secs(4));
-        let took =
-            |n: usize| results.flows[n].completed.unwrap() - (Time::ZERO + Span::from_secs(n as i64 + 1));
+        let took = |n: usize| {
+            let (_, last) = results.flows[n].received_span.unwrap();
+            last - (Time::ZERO + Span::from_secs(n as i64 + 1))
+        };
         let both = [took(0), took(1)];
         (w, a, both)
     }

@@ -1,7 +1,8 @@
 //! One side of one connection: its variables, and what the outside calls.
 //!
 //! Follows: linux v6.12 `struct tcp_sock`, `struct inet_connection_sock`, net/ipv4/tcp.c; v2.6.35 likewise.
-//! Differs: one segment a time everywhere (no TSO, no GRO, as with `gso_max_segs 1`; bursts where `calls` say so); no urgent data, no keepalive, no path MTU discovery; payload has a length and no contents.
+//! Differs: one segment a time everywhere (no TSO, no GRO, as with `gso_max_segs 1`; bursts where `calls` say so); no urgent data, no keepalive, no path MTU discovery;
+//! payload has a length and no contents.
 
 mod accecn;
 mod ack;

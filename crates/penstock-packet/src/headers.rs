@@ -406,7 +406,7 @@ impl FastOpen {
     //= linux v6.12 net/ipv4/tcp_input.c tcp_parse_fastopen_option
     pub fn new(cookie: &[u8], exp: bool) -> Option<FastOpen> {
         let len = cookie.len();
-        if len != 0 && !(4..=16).contains(&len) || len % 2 != 0 {
+        if len != 0 && !(4..=16).contains(&len) || !len.is_multiple_of(2) {
             return None;
         }
         let mut option = FastOpen { len: len as u8, exp, ..FastOpen::default() };
@@ -442,7 +442,7 @@ impl Tcp {
     /// Gives a SYN, which has no SACK blocks, this option.
     pub fn set_fast_open(&mut self, option: Option<FastOpen>) {
         debug_assert!(self.sack_count == 0);
-        self.fast_open = option.map_or(0, |o| o.len + 1 | if o.exp { 32 } else { 0 });
+        self.fast_open = option.map_or(0, |o| (o.len + 1) | if o.exp { 32 } else { 0 });
         let cookie = option.map_or([0; 16], |o| o.cookie);
         let word = |n: usize| u32::from_be_bytes([cookie[n], cookie[n + 1], cookie[n + 2], cookie[n + 3]]);
         (self.sack[0], self.sack[1]) = ((word(0), word(4)), (word(8), word(12)));

@@ -638,16 +638,14 @@ mod tests {
         // Fast Open: a request, a cookie, and the latter in the form of the experiment.
         let fast = |cookie: &[u8], exp| {
             let mut syn = Tcp::default();
-            syn.set_fast_open(crate::FastOpen::new(cookie, exp));
+            syn.set_fast_open(FastOpen::new(cookie, exp));
             assert_eq!(syn.fast_open().unwrap().cookie(), cookie);
             bytes(syn)
         };
         assert_eq!(fast(&[], false), [34, 2, 1, 1]);
         assert_eq!(fast(&[9, 8, 7, 6], false), [34, 6, 9, 8, 7, 6, 1, 1]);
         assert_eq!(fast(&[9, 8, 7, 6], true), [254, 8, 0xf9, 0x89, 9, 8, 7, 6]);
-        assert!(
-            crate::FastOpen::new(&[1, 2], false).is_none() && crate::FastOpen::new(&[1; 5], false).is_none()
-        );
+        assert!(FastOpen::new(&[1, 2], false).is_none() && FastOpen::new(&[1; 5], false).is_none());
         assert_eq!((alone.counter(0), alone.counter(1)), (Some(0x01_02_01), None));
     }
 

@@ -247,7 +247,7 @@ fn all_safe_fixes_together_leave_fewer_findings() {
 }
 
 /// What the fix of the only finding of this code makes of the last line, and whether it is a safe one.
-fn mended(code: &str, text: &str) -> Option<(String, bool)> {
+fn fix_of(code: &str, text: &str) -> Option<(String, bool)> {
     let script = Script { text: text.to_owned(), ..Script::default() };
     let of_code = |f: &Finding| f.code == code;
     let found: Vec<Finding> = check(&script, &Settings::default()).into_iter().filter(of_code).collect();
@@ -264,10 +264,10 @@ fn a_handle_in_another_base_becomes_the_mark_that_is_set() {
              tc filter replace dev eth0 parent 1: protocol ip prio 1 handle {handle} fw flowid 1:1\n"
         )
     };
-    let (line, safe) = mended("PS201", &script("0x100")).expect("one finding with a fix");
+    let (line, safe) = fix_of("PS201", &script("0x100")).expect("one finding with a fix");
     assert_eq!(line, "tc filter replace dev eth0 parent 1: protocol ip prio 1 handle 100 fw flowid 1:1");
     assert!(safe);
-    assert_eq!(mended("PS201", &script("0x64")), None);
+    assert_eq!(fix_of("PS201", &script("0x64")), None);
 }
 
 #[test]
@@ -281,9 +281,9 @@ fn a_mark_of_what_comes_in_becomes_one_of_what_leaves() {
     };
     let rule = "iptables -t mangle -A POSTROUTING -o eth0 -p tcp --dport 22 -j MARK --set-mark 10";
     let wrong = "iptables -t mangle -A PREROUTING -i eth0 -p tcp --dport 22 -j MARK --set-mark 10";
-    let (line, safe) = mended("PS204", &script(wrong)).expect("one finding with a fix");
+    let (line, safe) = fix_of("PS204", &script(wrong)).expect("one finding with a fix");
     assert_eq!((line.as_str(), safe), (rule, false));
-    assert_eq!(mended("PS204", &script(rule)), None);
+    assert_eq!(fix_of("PS204", &script(rule)), None);
 }
 
 /// The unpacked Debian package; `None` where it cannot be fetched.

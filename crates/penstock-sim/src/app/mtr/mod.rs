@@ -3,7 +3,7 @@
 //! Follows: mtr 0.95 `ui/select.c` `select_loop`, `ui/net.c` (`net_send_batch`, `net_process_ping`, `net_max`), `ui/raw.c`,
 //! `packet/construct_unix.c` (sizes), `packet/deconstruct_unix.c` (which messages count).
 //! Differs: names are those of `/etc/hosts`, and known as soon as somebody answers; a probe of TCP (`-T`) is a SYN whose answer is answered with a RST,
-//! and is not sent again; mtr connects a socket and closes it.
+//! and is not sent again. The real mtr connects a socket for it and closes that.
 
 mod parse;
 mod words;

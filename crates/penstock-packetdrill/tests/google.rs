@@ -83,6 +83,40 @@ fn scripts_of_the_newest_kernel_pass() {
     assert!(paths.len() >= known.len());
 }
 
+/// Runs scripts below a folder, each with what `defines` gives its text: all pass but those that a list of `vectors/` names with a reason.
+fn pass_but(
+    tcp: &Path,
+    paths: &[PathBuf],
+    file: &str,
+    list: &str,
+    defines: impl Fn(&str) -> Vec<(String, String)>,
+) {
+    let known: BTreeMap<&str, &str> =
+        list.lines().filter(|l| !l.starts_with('#')).filter_map(|l| l.split_once(": ")).collect();
+    let mut wrong = Vec::new();
+    let mut failed = 0;
+    for path in paths {
+        let name = path.strip_prefix(tcp).unwrap().display().to_string();
+        let text = material::text(path.clone());
+        let beside = path.parent().unwrap();
+        let failure = match parse(&text, &defines(&text)) {
+            Err(f) => Some((f.line, f.message)),
+            Ok(script) => {
+                let files = files_of(&script, &mut |p| std::fs::read_to_string(beside.join(p)).ok());
+                run(&script, &Options { files, ..Options::default() }).failure.map(|f| (f.line, f.message))
+            }
+        };
+        failed += usize::from(failure.is_some());
+        match (failure, known.get(name.as_str())) {
+            (Some((line, message)), None) => wrong.push(format!("{name}:{line}: {message}")),
+            (None, Some(_)) => wrong.push(format!("{name} passes, but stands in {file}")),
+            _ => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(failed, known.len(), "{file} names scripts that are not there");
+}
+
 #[test]
 fn scripts_on_tcp_itself_pass() {
     let Some(folder) = material::fetched("packetdrill", &FETCH) else { return };
@@ -97,30 +131,7 @@ fn scripts_on_tcp_itself_pass() {
     paths.sort();
     assert_eq!(paths.len(), 73);
     let list = include_str!("../../../vectors/packetdrill.txt");
-    let known: BTreeMap<&str, &str> =
-        list.lines().filter(|l| !l.starts_with('#')).filter_map(|l| l.split_once(": ")).collect();
-    let mut wrong = Vec::new();
-    let mut failed = 0;
-    for path in &paths {
-        let name = path.strip_prefix(&tcp).unwrap().display().to_string();
-        let text = material::text(path.clone());
-        let beside = path.parent().unwrap();
-        let failure = match parse(&text, &[]) {
-            Err(f) => Some((f.line, f.message)),
-            Ok(script) => {
-                let files = files_of(&script, &mut |p| std::fs::read_to_string(beside.join(p)).ok());
-                run(&script, &Options { files, ..Options::default() }).failure.map(|f| (f.line, f.message))
-            }
-        };
-        failed += usize::from(failure.is_some());
-        match (failure, known.get(name.as_str())) {
-            (Some((line, message)), None) => wrong.push(format!("{name}:{line}: {message}")),
-            (None, Some(_)) => wrong.push(format!("{name} passes, but stands in vectors/packetdrill.txt")),
-            _ => {}
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(failed, known.len(), "vectors/packetdrill.txt names scripts that are not there");
+    pass_but(&tcp, &paths, "vectors/packetdrill.txt", list, |_| Vec::new());
 }
 
 /// The scripts on TCP Fast Open, with the cookies that the suite's own runner (run_all.py) gives its addresses.
@@ -133,34 +144,10 @@ fn scripts_on_fast_open_pass() {
     paths.sort();
     assert_eq!(paths.len(), 64);
     let list = include_str!("../../../vectors/packetdrill-fastopen.txt");
-    let known: BTreeMap<&str, &str> =
-        list.lines().filter(|l| !l.starts_with('#')).filter_map(|l| l.split_once(": ")).collect();
-    let mut wrong = Vec::new();
-    let mut failed = 0;
-    for path in &paths {
-        let name = path.strip_prefix(&tcp).unwrap().display().to_string();
-        let text = material::text(path.clone());
-        let beside = path.parent().unwrap();
+    pass_but(&tcp, &paths, "vectors/packetdrill-fastopen.txt", list, |text| {
         let six = text.contains("--ip_version=ipv6");
         let cookie = if six { "c1d1e9742a47a9bc" } else { "3021b9d889017eeb" };
         let defines = [("TFO_COOKIE", cookie), ("CODE", "host_unreachable")];
-        let defines = defines.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let failure = match parse(&text, &defines) {
-            Err(f) => Some((f.line, f.message)),
-            Ok(script) => {
-                let files = files_of(&script, &mut |p| std::fs::read_to_string(beside.join(p)).ok());
-                run(&script, &Options { files, ..Options::default() }).failure.map(|f| (f.line, f.message))
-            }
-        };
-        failed += usize::from(failure.is_some());
-        match (failure, known.get(name.as_str())) {
-            (Some((line, message)), None) => wrong.push(format!("{name}:{line}: {message}")),
-            (None, Some(_)) => {
-                wrong.push(format!("{name} passes, but stands in vectors/packetdrill-fastopen.txt"))
-            }
-            _ => {}
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(failed, known.len(), "vectors/packetdrill-fastopen.txt names scripts that are not there");
+        defines.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec()
+    });
 }

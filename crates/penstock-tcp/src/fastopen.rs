@@ -86,10 +86,7 @@ impl Learned {
         }
         match self.cookie.filter(|c| !c.cookie().is_empty()) {
             Some(cookie) => row.set_cookie(cookie.cookie(), cookie.exp),
-            None if u16::from(self.try_exp) > u16::from(row.try_exp)
-                && row.cookie().is_empty()
-                && !row.exp =>
-            {
+            None if self.try_exp > row.try_exp && row.cookie().is_empty() && !row.exp => {
                 row.try_exp = self.try_exp;
             }
             None => {}
@@ -295,8 +292,10 @@ impl Queue {
             }
         }
         verdict.child = true;
-        verdict.counts[usize::from(verdict.counts[0].is_some())] =
-            verdict.counts[usize::from(verdict.counts[0].is_some())].or(Some("TcpExtTCPFastOpenPassive"));
+        // A request and the second key each leave the other place.
+        if let Some(free) = verdict.counts.iter_mut().find(|c| c.is_none()) {
+            *free = Some("TcpExtTCPFastOpenPassive");
+        }
         self.len += 1;
         verdict
     }

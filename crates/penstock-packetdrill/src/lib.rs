@@ -8,9 +8,11 @@
 //! Differs: TCP alone; what is not run (MD5, UDP, ICMP, tunnels, wire mode) is refused by name before the script begins.
 
 mod code;
+mod fast;
 mod info;
 mod lex;
 mod net;
+mod options;
 mod parse;
 mod run;
 mod script;

@@ -8,9 +8,9 @@ use crate::wire;
 use penstock_host::{Effect, Host, HostCx};
 use penstock_model::{Kernel, KernelError, Span, Time};
 use penstock_packet::headers::{ETH_HLEN, ipproto};
-use penstock_packet::{FastOpen, Fragment, Ipv4, Ipv6, L3, L4, Packet, Pool, Sender, Skb, Tcp, TcpFlags};
+use penstock_packet::{Fragment, Ipv4, Ipv6, L3, L4, Packet, Pool, Sender, Skb, Tcp, TcpFlags};
 use penstock_sched::Xmit;
-use penstock_tcp::fastopen::{self, Active, Blackhole, Queue, Syn};
+use penstock_tcp::fastopen::{Active, Blackhole, Queue};
 use penstock_tcp::{Buffer, Calls, Config, Ecn, EcnField, Endpoint, State, Transmit, reset_for};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -131,7 +131,7 @@ pub(crate) struct Net {
     /// What has left and the script has not asked for.
     pub left: VecDeque<Left>,
     pub setting: Setting,
-    hole: Blackhole,
+    pub hole: Blackhole,
     pool: Pool,
     dev: u32,
     ports: u16,
@@ -367,57 +367,6 @@ impl Net {
             }
         }
         self.reset(&tcp, payload);
-    }
-    /// Whether a SYN makes a connection by Fast Open, and the cookie of its answer.
-    fn fast_verdict(&mut self, parent: usize, tcp: &Tcp, payload: u32) -> (bool, Option<FastOpen>) {
-        let s = self.host.tcp_settings();
-        let (src, dst) = (self.setting.remote, self.setting.local);
-        let no_cookie = self.host.tcp_route_to(src).fastopen_no_cookie;
-        let keys = if s.fastopen_keys.is_empty() { vec![[0; 16]] } else { s.fastopen_keys };
-        let syn = Syn { option: tcp.fast_open(), data: payload > 0, src, dst };
-        let verdict = self.socks[parent].fast.opens(s.fastopen, &keys, no_cookie, &syn, self.now);
-        for name in verdict.counts.into_iter().flatten() {
-            self.host.snmp_mut().bury_tcp(name, 1);
-        }
-        (verdict.child, verdict.reply)
-    }
-    /// How a connection to the peer is opened by Fast Open.
-    //= linux v6.12 net/ipv4/tcp_fastopen.c tcp_fastopen_cookie_check
-    pub fn active(&mut self, n: usize, bytes: u64) -> Active {
-        let s = self.host.tcp_settings();
-        let (local, remote, now) = (self.setting.local, self.setting.remote, self.now);
-        let no_cookie = s.fastopen & fastopen::bits::CLIENT_NO_COOKIE != 0
-            || self.socks[n].fast.no_cookie
-            || self.host.tcp_route_to(remote).fastopen_no_cookie;
-        let hole = self.hole.state(s.fastopen_blackhole_s, now);
-        let row = self.host.tcp_metrics(0, local, remote, false, now).map(|row| *row);
-        Active::new(bytes, row.as_ref(), hole, no_cookie)
-    }
-    /// What a connection has told of Fast Open, and where it stands in a queue of it.
-    fn fast_told(&mut self, n: usize) {
-        let (local, remote, now) = (self.setting.local, self.setting.remote, self.now);
-        let sock = &mut self.socks[n];
-        let Kind::Tcp(end) = &mut sock.kind else { return };
-        let (learned, hole, works) = (end.take_learned(), end.take_blackhole(), end.fast_works_again());
-        let closed = end.state() == State::Closed;
-        let left = sock.fast_queued && (closed || !end.is_fast_child());
-        sock.fast_queued &= !left;
-        let (parent, reset) = (sock.parent, closed && sock.accepted);
-        if let Some(queue) = parent.filter(|_| left).map(|p| &mut self.socks[p].fast) {
-            queue.leaves(reset, now);
-        }
-        if let Some(learned) = learned {
-            let jiffies = self.host.tcp_jiffies(now);
-            if let Some(row) = self.host.tcp_metrics(0, local, remote, true, now) {
-                learned.keep(&mut row.fast, jiffies);
-            }
-        }
-        if hole && self.hole.seen(self.host.tcp_settings().fastopen_blackhole_s, now) {
-            self.host.snmp_mut().bury_tcp("TcpExtTCPFastOpenBlackhole", 1);
-        }
-        if works {
-            self.hole.works_again();
-        }
     }
     /// Answers a segment for no socket.
     fn reset(&mut self, tcp: &Tcp, payload: u32) {

@@ -33,9 +33,38 @@ pub struct Args {
 
 struct Gate {
     skipped: Vec<String>,
+    begun: Instant,
+    /// What each part has taken, seconds.
+    took: Vec<(&'static str, f64)>,
+}
+
+/// What parts of the gate need from a network, or why it cannot be had. It is fetched while others compile.
+struct Kits {
+    python: Result<python::Kit, String>,
+    pages: Result<pages::Kit, String>,
+    web: Result<web::Kit, String>,
+}
+
+impl Kits {
+    fn fetch() -> Kits {
+        Kits {
+            web: web::kit(),
+            pages: pages::kit(),
+            python: python::kit().and_then(python::Kit::with_packages),
+        }
+    }
 }
 
 impl Gate {
+    /// A part of the gate, by its clock.
+    fn part<T>(&mut self, name: &'static str, work: impl FnOnce(&mut Gate) -> Result<T>) -> Result<T> {
+        let begun = Instant::now();
+        let done = work(self);
+        let took = begun.elapsed().as_secs_f64();
+        self.took.push((name, took));
+        println!("\n== {name} took {took:.0} s; {:.0} s so far", self.begun.elapsed().as_secs_f64());
+        done
+    }
     fn step(&mut self, name: &str, program: &str, args: &[&str], env: &[(&str, &str)]) -> Result<()> {
         println!("\n== {name}: {program} {}", args.join(" "));
         let started = Instant::now();
@@ -102,6 +131,8 @@ impl Gate {
     /// Says that all is well, and what was not asked.
     fn end(&self) -> Result<()> {
         println!("\n== all steps passed");
+        let took: Vec<String> = self.took.iter().map(|(name, s)| format!("{name} {s:.0} s")).collect();
+        println!("== took {:.0} s: {}", self.begun.elapsed().as_secs_f64(), took.join(", "));
         for what in &self.skipped {
             println!("== skipped: {what}");
         }
@@ -126,60 +157,64 @@ fn left_out(line: &str) -> Option<String> {
 /// Runs every step; stops at the first that fails.
 pub fn run(args: &Args) -> Result<()> {
     let cargo = env!("CARGO");
-    let mut gate = Gate { skipped: Vec::new() };
+    let mut gate = Gate { skipped: Vec::new(), begun: Instant::now(), took: Vec::new() };
     println!("== tidy");
     tidy::run()?;
-    if component("rustfmt") {
-        gate.step("format", cargo, &["fmt", "--all", "--check"], &[])?;
-    } else {
-        gate.skip("format", "rustfmt is not installed: rustup component add rustfmt");
-    }
-    if component("clippy") {
-        let args = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
-        gate.step("clippy", cargo, &args, &[])?;
-    } else {
-        gate.skip("clippy", "clippy is not installed: rustup component add clippy");
-    }
-    if args.quick {
-        gate.tests(cargo, true)?;
-        examples(&mut gate)?;
+    let kits = (!args.quick).then(|| std::thread::spawn(Kits::fetch));
+    gate.part("style", |gate| {
+        if component("rustfmt") {
+            gate.step("format", cargo, &["fmt", "--all", "--check"], &[])?;
+        } else {
+            gate.skip("format", "rustfmt is not installed: rustup component add rustfmt");
+        }
+        if component("clippy") {
+            let args = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+            gate.step("clippy", cargo, &args, &[])?;
+        } else {
+            gate.skip("clippy", "clippy is not installed: rustup component add clippy");
+        }
+        Ok(())
+    })?;
+    let Some(kits) = kits else {
+        gate.part("tests", |gate| gate.tests(cargo, true))?;
+        gate.part("examples", examples)?;
         for what in ["supply", "docs", "wasm", "python", "pages", "web", "counts", "overload", "fuzz"] {
             gate.skip(what, "--quick");
         }
         return gate.end();
-    }
-    supply(&mut gate, cargo)?;
-    gate.step(
-        "docs",
-        cargo,
-        &["doc", "--workspace", "--no-deps", "--quiet"],
-        &[("RUSTDOCFLAGS", "-D warnings")],
-    )?;
-    gate.tests(cargo, false)?;
-    examples(&mut gate)?;
+    };
+    gate.part("supply", |gate| supply(gate, cargo))?;
+    gate.part("docs", |gate| {
+        let args = ["doc", "--workspace", "--no-deps", "--quiet"];
+        gate.step("docs", cargo, &args, &[("RUSTDOCFLAGS", "-D warnings")])
+    })?;
+    gate.part("tests", |gate| gate.tests(cargo, false))?;
+    gate.part("examples", examples)?;
     kernels(&mut gate);
-    wasm(&mut gate, cargo)?;
-    match python::kit() {
+    gate.part("wasm", |gate| wasm(gate, cargo))?;
+    let kits = gate.part("packages", |_| Ok(kits.join()))?;
+    let kits = kits.map_err(|_| anyhow::anyhow!("what fetches packages has panicked"))?;
+    match kits.python {
         Ok(kit) => {
             println!("\n== python");
-            for left_out in kit.run()? {
+            for left_out in gate.part("python", |_| kit.run())? {
                 gate.skip("python", &left_out);
             }
         }
         Err(why) => gate.skip("python", &why),
     }
-    match pages::kit() {
+    match kits.pages {
         Ok(kit) => {
             println!("\n== pages: reports and comparisons in Chromium");
-            kit.run(false)?;
+            gate.part("pages", |_| kit.run(false))?;
         }
         Err(why) => gate.skip("pages", &why),
     }
-    match web::kit() {
+    match kits.web {
         Ok(kit) => {
             println!("\n== web");
-            kit.build(false)?;
-            if let Some(left_out) = kit.test()? {
+            gate.part("web build", |_| kit.build(false))?;
+            if let Some(left_out) = gate.part("web tests", |_| kit.test())? {
                 gate.skip("web", &left_out);
             }
         }
@@ -188,17 +223,17 @@ pub fn run(args: &Args) -> Result<()> {
     if valgrind::is_there() {
         // As it is shipped: another profile counts something else.
         let args = ["run", "--release", "--quiet", "--package", "xtask", "--", "bench", "count"];
-        gate.step("counts", cargo, &args, &[])?;
+        gate.part("counts", |gate| gate.step("counts", cargo, &args, &[]))?;
     } else {
         gate.skip("counts", "instructions are counted by valgrind: apt-get install valgrind");
     }
     if args.overload_seeds > 0 {
         println!("\n== overload: wild experiments, scripts, specifications, captures and records");
-        overload::run(&overload::Args::gate(args.overload_seeds))?;
+        gate.part("overload", |_| overload::run(&overload::Args::gate(args.overload_seeds)))?;
     } else {
         gate.skip("overload", "--overload-seeds 0");
     }
-    fuzz(&mut gate, cargo, args.fuzz_seconds)?;
+    gate.part("fuzz", |gate| fuzz(gate, cargo, args.fuzz_seconds))?;
     gate.end()
 }
 

@@ -92,7 +92,7 @@ fn main() -> Result<()> {
         Command::Conformance(args) => conformance::run(&args),
         Command::Difftc(args) => difftc::run(&args),
         Command::Dist(args) => dist::run(&args),
-        Command::Python => match python::kit() {
+        Command::Python => match python::kit().and_then(python::Kit::with_packages) {
             Ok(kit) => {
                 kit.run()?.iter().for_each(|left_out| println!("skipped: {left_out}"));
                 Ok(())

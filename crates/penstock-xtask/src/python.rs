@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 /// The least Python.
 const LEAST: (u32, u32) = (3, 10);
 
-/// What is needed for the module, or why it cannot be had here.
+/// What is needed for the module.
 pub struct Kit {
     folder: PathBuf,
+    /// What its tests leave out, and why.
+    left_out: Vec<String>,
 }
 
 /// Makes the virtual environment and gets maturin into it.
@@ -42,7 +44,7 @@ pub fn kit() -> Result<Kit, String> {
     if !pip.status().is_ok_and(|s| s.success()) {
         return Err("maturin cannot be had: pip install maturin".to_owned());
     }
-    Ok(Kit { folder })
+    Ok(Kit { folder, left_out: Vec::new() })
 }
 
 /// What the tests need beside the module.
@@ -65,11 +67,32 @@ const CLUSTERS: [&str; 2] = ["ray>=2.9", "distributed>=2024.1"];
 const PATIENCE: Duration = Duration::from_secs(300);
 
 impl Kit {
-    /// Builds the program and the wheel, puts one into the other in `target/wheels`, installs it, runs its tests. What was left out, and why.
+    /// Gets what the tests need beside the module. Most of that is waiting for a network.
+    ///
+    /// # Errors
+    /// It cannot be had.
+    pub fn with_packages(mut self) -> Result<Kit, String> {
+        let why = |e: anyhow::Error| e.to_string();
+        run("pip install", self.pip().arg("wheel").args(TESTS)).map_err(why)?;
+        for cluster in CLUSTERS {
+            // None of the two is needed for the rest.
+            if let Err(why) = within(PATIENCE, self.pip().arg(cluster)) {
+                self.left_out.push(format!("sweeps on a cluster: pip install '{cluster}': {why}"));
+            }
+        }
+        Ok(self)
+    }
+    fn pip(&self) -> Command {
+        let mut pip = Command::new(self.folder.join("bin/python"));
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+        pip
+    }
+    /// Builds the program and the wheel, puts one into the other in `target/wheels`, installs it, runs its tests with the packages they need
+    /// ([`Kit::with_packages`]). What was left out, and why.
     ///
     /// # Errors
     /// One of these fails.
-    pub fn run(&self) -> Result<Vec<String>> {
+    pub fn run(self) -> Result<Vec<String>> {
         let root = tidy::root();
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         run("cargo build", cargo.current_dir(&root).args(["build", "--workspace", "--bin", "penstock"]))?;
@@ -77,19 +100,7 @@ impl Kit {
         let _ = std::fs::remove_dir_all(&wheels);
         let wheel = self.wheel("dev", &root.join("target/debug/penstock"), &wheels)?;
         self.tried(&wheel)?;
-        let pip = || {
-            let mut pip = Command::new(self.folder.join("bin/python"));
-            pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-            pip
-        };
-        run("pip install", pip().arg(&wheel).args(TESTS))?;
-        let mut left_out = Vec::new();
-        for cluster in CLUSTERS {
-            // None of the two is needed for the rest.
-            if let Err(why) = within(PATIENCE, pip().arg(cluster)) {
-                left_out.push(format!("sweeps on a cluster: pip install '{cluster}': {why}"));
-            }
-        }
+        run("pip install", self.pip().arg("--no-index").arg(&wheel))?;
         // From another folder: what is tried is the package that was installed, not its sources.
         let python = || {
             let mut python = Command::new(self.folder.join("bin/python"));
@@ -111,7 +122,7 @@ impl Kit {
         let is_python = |p: &PathBuf| p.extension().is_some_and(|e| e == "py" || e == "pyi");
         let files: Vec<PathBuf> = all.filter(is_python).chain([typed]).collect();
         run("pyright", python().args(["-m", "pyright", "--pythonpath", "bin/python"]).args(files))?;
-        Ok(left_out)
+        Ok(self.left_out)
     }
 
     /// The wheel that is shipped, in `out`; tried in a fresh environment.
@@ -137,9 +148,7 @@ impl Kit {
         build.env("CARGO_TARGET_DIR", root.join("target")).current_dir(root.join("python"));
         run("maturin build", &mut build)?;
         let python = self.folder.join("bin/python");
-        let mut get = Command::new(&python);
-        get.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "wheel"]);
-        run("pip install wheel", &mut get)?;
+        run("pip install wheel", self.pip().arg("wheel"))?;
         let mut unpack = Command::new(&python);
         unpack
             .args(["-m", "wheel", "unpack", "--dest"])

@@ -36,6 +36,14 @@ pub const RULES: &[Rule] = &[
               device's ingress.",
         find: wrong_way,
     },
+    Rule {
+        code: "PS353",
+        severity: Level::Warning,
+        about: "packets from outside are sent to 127.0.0.1, where none may come",
+        why: "Linux drops what comes in by a card and goes to 127.0.0.0/8 without a word (`ip_route_input_slow`), unless `net.ipv4.conf.NAME.route_localnet` is 1 for that \
+            card or for all. With it other machines of the network reach what listens on 127.0.0.1 alone: REDIRECT, or an address of the machine, needs no setting.",
+        find: to_loopback,
+    },
 ];
 
 /// Devices whose packets are masqueraded on the way out; an empty name is every device.
@@ -109,6 +117,29 @@ fn source(facts: &Facts, found: &mut Found) {
             );
             found.at(filter.step, word, Say::new("no packet has this source any more", reason, fix));
         }
+    }
+}
+
+/// DNAT to 127.0.0.0/8 of what comes in by a card that does not route it.
+fn to_loopback(facts: &Facts, found: &mut Found) {
+    let says = |text: &str| text.contains("route_localnet");
+    if facts.source.lines.iter().any(|l| says(l)) || facts.steps.iter().any(|s| says(&s.text())) {
+        return;
+    }
+    for r in &facts.netfilter.rules {
+        let step = &facts.steps[r.step];
+        let nat = r.table == Table::Nat && r.family == Family::Ip && r.chain == "PREROUTING";
+        let by_lo = r.rule.input.as_ref().is_some_and(|i| i.name == "lo" && !i.invert);
+        let Some(to) = step.value(&["--to-destination", "--to"]).filter(|_| nat && !by_lo) else { continue };
+        let first = to.split([':', '-']).next().and_then(|a| a.parse::<Ipv4Addr>().ok());
+        if !step.has("DNAT") || !first.is_some_and(|a| a.is_loopback()) {
+            continue;
+        }
+        let input = r.rule.input.as_ref().filter(|i| !i.invert && !i.wildcard);
+        let dev = input.map_or("all", |i| i.name.as_str());
+        let fix = format!("sysctl -w net.ipv4.conf.{dev}.route_localnet=1");
+        let reason = "What comes in by a card and goes to 127.0.0.0/8 is dropped, where route_localnet is 0.";
+        found.at(r.step, to, Say::new("no packet reaches this address", reason, fix));
     }
 }
 

@@ -74,6 +74,7 @@ impl Host {
             }
         };
         device.networks.insert(&new);
+        device.has_own_conf = true;
         device.addresses.insert(at, new.clone());
         if new.autojoin {
             self.join4(ifindex, new.prefix.addr);
@@ -82,8 +83,8 @@ impl Host {
         Ok(())
     }
 
-    /// Takes an address from a device. Deleting the first of a network deletes its secondaries
-    /// (`promote_secondaries` is 0).
+    /// Takes an address from a device. Deleting the first of a network deletes its secondaries, or with `promote_secondaries` makes the next
+    /// the first.
     ///
     /// # Errors
     /// ENODEV; EADDRNOTAVAIL (99) where it is not there.
@@ -105,6 +106,8 @@ impl Host {
         let Some(at) = device.addresses.iter().position(gone) else {
             return Err(KernelError::errno(EADDRNOTAVAIL));
         };
+        let promotes = self.conf_max(ifindex, "promote_secondaries") > 0;
+        let device = &mut self.devices[ifindex];
         let gone = device.addresses.remove(at);
         device.networks.remove(&gone);
         self.netfilter.unmasquerade(ifindex, Some(gone.prefix.addr.into()));
@@ -112,10 +115,22 @@ impl Host {
             self.leave4(ifindex, gone.prefix.addr);
         }
         let device = &mut self.devices[ifindex];
-        if !gone.secondary {
-            device.addresses.retain(|a| {
-                !(a.secondary && a.prefix.len == gone.prefix.len && a.network() == gone.network())
-            });
+        let shares = |a: &Address| a.secondary && a.network() == gone.network();
+        let heir = device.addresses[at..].iter().position(shares).map(|n| at + n);
+        if let Some(heir) = heir.filter(|_| !gone.secondary) {
+            if promotes {
+                // Behind the primaries of as wide a scope that stood behind it (__inet_del_ifa).
+                let wide = |a: &Address| !a.secondary && gone.scope <= a.scope;
+                let place = device.addresses[at..].iter().rposition(wide).map_or(at, |n| at + n + 1);
+                let mut first = device.addresses.remove(heir);
+                first.secondary = false;
+                device.addresses.insert(place, first);
+                for address in device.addresses.iter().filter(|a| a.network() == gone.network()) {
+                    device.networks.insert(address);
+                }
+            } else {
+                device.addresses.retain(|a| !shares(a));
+            }
         }
         self.rebuild_address_routes(ifindex);
         Ok(())
@@ -154,6 +169,7 @@ impl Host {
             self.bond_follows(ifindex, now);
             self.bridge_follows(ifindex, now);
             self.veth_follows(ifindex, now);
+            self.arp_notify(ifindex, now);
             return;
         }
         self.netfilter.unmasquerade(ifindex, None);
@@ -166,7 +182,8 @@ impl Host {
         self.six_down(ifindex);
         self.neigh_flush(ifindex);
         //= linux v6.12 net/core/neighbour.c pneigh_ifdown_and_unlock
-        self.proxies.retain(|p| p.ifindex != ifindex);
+        self.remove_proxies(|_, p| p.ifindex == ifindex);
+        self.forget_waiting();
         self.bond_follows(ifindex, now);
         self.bridge_follows(ifindex, now);
         self.veth_follows(ifindex, now);

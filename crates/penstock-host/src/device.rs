@@ -184,6 +184,8 @@ pub struct NetDevice {
     pub addresses: Vec<Address>,
     /// The same by networks.
     pub(crate) networks: Networks,
+    /// It has had an address: what `conf.default` says does not reach it any more (`ipv4_devconf_setall`).
+    pub(crate) has_own_conf: bool,
     /// IPv6 addresses, in the order given: configuration alone.
     pub addresses6: Vec<Address6>,
     /// IPv6 on it.
@@ -320,6 +322,7 @@ impl NetDevice {
             errors: Errors::default(),
             addresses: Vec::new(),
             networks: Networks::default(),
+            has_own_conf: false,
             addresses6: Vec::new(),
             six: Device6::default(),
             groups: Groups::default(),

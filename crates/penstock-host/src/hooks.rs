@@ -93,6 +93,12 @@ impl Host {
                 ports: Ports::of(&packet),
                 ..Key::to(h.dst)
             });
+            let refused = self.refusal(hop, h.src);
+            if refused != 0 {
+                //= linux v6.12 net/netfilter/nf_nat_proto.c nf_nat_ipv4_local_fn (NF_DROP_ERR)
+                self.discard(packet, "ip_output", "no-route", cx);
+                return Err(KernelError::errno(refused));
+            }
             packet.set_realms(self.fib.realms(hop, None));
             return Ok((packet, true));
         }

@@ -45,6 +45,7 @@ mod path;
 mod paths;
 mod ppp;
 mod proc;
+mod proxy;
 mod quick;
 mod radvd;
 pub mod rebuild;
@@ -178,6 +179,8 @@ pub(crate) enum Timer {
     Cardless(u32),
     /// A bond looks at its slaves, or tells those around of its address.
     Bond(u32),
+    /// Questions for others' addresses are answered, of IPv6 or of ARP.
+    Proxy(bool),
     /// A WireGuard device has something to send, or a timer of one of its peers goes off.
     WireGuard(u32),
     /// The addresses of IPv6, or of IPv4, are looked at: some may be over.
@@ -216,6 +219,10 @@ pub(crate) struct Settings {
     pub(crate) redirect_limits: [Option<i64>; 3],
     /// Some `src_valid_mark` was set.
     pub(crate) has_valid_marks: bool,
+    /// Some `accept_local` was set.
+    pub(crate) accepts_local: bool,
+    /// What a command has set of `net.ipv4.conf` below a device: it does not follow `default` any more.
+    pub(crate) of_devices: BTreeSet<String>,
     /// `net.core.netdev_max_backlog`, packets.
     pub(crate) max_backlog: u32,
     pub(crate) icmp_echo_ignore_all: bool,
@@ -240,6 +247,18 @@ impl Settings {
         self.controls.clone_from(&from.controls);
         self.parameters.clone_from(&from.parameters);
     }
+    /// What a new network namespace has of the machine's first: `net.ipv4.conf.all` and `default`.
+    //= linux v6.12 net/ipv4/devinet.c devinet_init_net
+    pub(crate) fn inherit_conf(&mut self, first: &Settings) {
+        self.ip_forward = first.ip_forward;
+        (self.rp_filter, self.rp_filter_begins) = (first.rp_filter, first.rp_filter_begins);
+        self.filters_sources = first.rp_filter > 0;
+        (self.redirects, self.redirects_begin) = (first.redirects, first.redirects_begin);
+        (self.has_valid_marks, self.accepts_local) = (first.has_valid_marks, first.accepts_local);
+        let of_all = |key: &str| ["all.", "default."].iter().any(|n| key.starts_with(n));
+        let conf = first.kept.iter().filter(|k| k.0.strip_prefix("net.ipv4.conf.").is_some_and(of_all));
+        self.kept.extend(conf.map(|(k, v)| (k.clone(), v.clone())));
+    }
 }
 
 impl Default for Settings {
@@ -254,6 +273,8 @@ impl Default for Settings {
             redirects_begin: redirect::Redirects::ON,
             redirect_limits: [None; 3],
             has_valid_marks: false,
+            accepts_local: false,
+            of_devices: BTreeSet::new(),
             max_backlog: 1000,
             icmp_echo_ignore_all: false,
             congestion_control: "cubic".to_owned(),
@@ -314,8 +335,10 @@ pub struct Host {
     pub(crate) gone_names: BTreeMap<String, u32>,
     /// Numbers given here to other namespaces.
     pub(crate) space_numbers: Vec<(u32, i32)>,
-    /// Addresses ARP is answered for (`ip neigh add proxy`): configuration alone.
+    /// Addresses that are answered for (`ip neigh add proxy`).
     pub(crate) proxies: Vec<neigh::Proxy>,
+    /// Questions for others' addresses that wait, of ARP and of neighbour discovery.
+    pub(crate) waiting: [proxy::Waiting; 2],
     /// Modules that make devices, once loaded.
     pub(crate) modules: BTreeSet<&'static str>,
     /// The first VRF has brought its rules.
@@ -398,6 +421,7 @@ impl Host {
             gone_names: BTreeMap::new(),
             devices: Devices::default(),
             proxies: Vec::new(),
+            waiting: Default::default(),
             modules: BTreeSet::new(),
             has_vrf_rules: false,
             six: six::Six::default(),

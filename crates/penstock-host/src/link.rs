@@ -309,25 +309,7 @@ impl Host {
         };
         let mut device = NetDevice::new(&label, name, class, self.kernel, self.seed);
         (device.clock, device.hz) = (self.clock, self.hz);
-        device.six = crate::six::Device6::new(self.six.begins);
-        device.rp_filter = self.sysctl.rp_filter_begins;
-        self.sysctl.filters_sources |= device.rp_filter > 0;
-        device.redirects = self.sysctl.redirects_begin;
-        for attribute in [
-            "accept_redirects",
-            "arp_announce",
-            "arp_filter",
-            "arp_ignore",
-            "secure_redirects",
-            "send_redirects",
-            "shared_media",
-        ] {
-            // inetdev_init: as `default` is now.
-            let key = |of: &str| format!("net.ipv4.conf.{of}.{attribute}");
-            if let Some(value) = self.sysctl.kept.get(&key("default")).cloned() {
-                self.sysctl.kept.insert(key(name), value);
-            }
-        }
+        self.conf_begins(&mut device);
         device.tree.set_default(self.default_qdisc);
         device.tree.share_blocks(&self.blocks);
         let ifindex = self.devices.insert(device, index);
@@ -426,6 +408,7 @@ impl Host {
             self.groups_of_vlans(below, false);
         }
         if let Some(device) = &device {
+            self.conf_moves(&device.name, None);
             self.acts.device_gone(&device.name);
         }
         for port in self.devices.iter_mut().filter(|d| d.master == Some(ifindex)) {

@@ -118,6 +118,9 @@ impl Host {
         host.default_qdisc = self.default_qdisc;
         (host.clock, host.hz) = (self.clock, self.hz);
         host.sysctl.inherit(&self.sysctl);
+        if let Some(first) = self.space_ref(0) {
+            host.sysctl.inherit_conf(&first.sysctl);
+        }
         host.six.asks = self.six.asks;
         host.six.on = self.six.asks;
         host.new_device("lo", "loopback", None);
@@ -200,6 +203,7 @@ impl Host {
         device.master = None;
         let index = self.in_space(space, |there| {
             let mut device = device;
+            there.conf_begins(&mut device);
             device.tree.share_blocks(&there.blocks);
             let index = there.devices.insert(device, Some(ifindex));
             if let Some(lower) = lower.filter(|lower| lower.space != there.space) {

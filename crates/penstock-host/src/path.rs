@@ -2,18 +2,19 @@
 //!
 //! Follows: linux v6.12 `net/ipv4/ip_input.c`, `ip_forward.c`, `ip_output.c`, `net/core/dev.c`
 //! `__dev_queue_xmit`; the order of hooks is `netfilter`'s.
-//! Differs: no IP options, no source routes. `accept_local` is 0.
+//! Differs: no IP options, no source routes.
 
 mod output;
 mod source;
 
+use self::source::Refused;
 use crate::fragment::{IP_DF, IP_MF, IP_OFFSET};
 use crate::netfilter::{Fate, Hook};
 use crate::route::{Hop, Key, Ports, RouteKind};
 use crate::{Effect, Host, HostCx, Timer, icmp, snmp};
 use penstock_model::{Handle, Kernel};
 use penstock_packet::headers::ipproto;
-use penstock_packet::{ETH_P_PPP_DISC, ETH_P_PPP_SES, Ipv4, L3, L4, Packet, Sender, Skb};
+use penstock_packet::{ETH_P_PPP_DISC, ETH_P_PPP_SES, Ipv4, L3, L4, Packet, Sender, Skb, TcpFlags};
 use penstock_sched::Xmit;
 use std::net::Ipv4Addr;
 
@@ -31,6 +32,12 @@ pub const fn rt_tos2priority(kernel: Kernel, tos: u8) -> u32 {
         (Kernel::V2_6_35, 1) => 1,
         _ => PRIO[bits as usize] as u32,
     }
+}
+
+/// Whether a packet needs no route for the socket it is for, which has one (`tcp_v4_early_demux`).
+#[inline]
+pub(crate) fn finds_its_socket(packet: &Skb) -> bool {
+    matches!(&packet.l4, L4::Tcp(t) if !t.flags.has(TcpFlags::SYN))
 }
 
 /// What became of a packet that was sent.
@@ -168,6 +175,11 @@ impl Host {
                 h = now;
             }
         }
+        if (h.dst.is_loopback() || h.src.is_loopback())
+            && let Some(why) = self.martian_loopback(packet.iif, h)
+        {
+            return self.discard(packet, "ip_rcv", why, cx);
+        }
         if h.dst.is_multicast() {
             return self.ip_mc_rcv(port, packet, h, cx);
         }
@@ -184,13 +196,20 @@ impl Host {
         if h.dst == Ipv4Addr::BROADCAST {
             hop.kind = Some(RouteKind::Broadcast);
         }
-        if self.sysctl.filters_sources && !self.comes_the_way_back(port, &packet, h, hop) {
-            self.snmp.rp_filter += 1;
-            self.discard(packet, "ip_rcv", "rp-filter", cx);
-            return;
+        if self.sysctl.filters_sources
+            && let Err(why) = self.comes_the_way_back(port, &packet, h, hop)
+        {
+            return self.not_from_there(packet, why, cx);
         }
         match hop.kind {
             Some(RouteKind::Unicast) => self.ip_forward(port, packet, hop, cx),
+            Some(RouteKind::Local | RouteKind::Broadcast)
+                if !finds_its_socket(&packet)
+                    && !self.fib.knows_source(h.dst, h.src)
+                    && self.claims_to_be_us(packet.iif, h) =>
+            {
+                self.not_from_there(packet, Refused::Martian, cx);
+            }
             Some(RouteKind::Local) => self.ip_local_deliver(packet, h, cx),
             // One for another of our networks too: bc_forwarding is 0.
             Some(RouteKind::Broadcast) => {
@@ -217,10 +236,10 @@ impl Host {
             return;
         }
         let hop = Hop { kind: Some(RouteKind::Local), ..self.fib.search(h.dst) };
-        if self.sysctl.filters_sources && !self.comes_the_way_back(port, &packet, h, hop) {
-            self.snmp.rp_filter += 1;
-            self.discard(packet, "ip_rcv", "rp-filter", cx);
-            return;
+        if self.sysctl.filters_sources
+            && let Err(why) = self.comes_the_way_back(port, &packet, h, hop)
+        {
+            return self.not_from_there(packet, why, cx);
         }
         snmp::count(&mut self.snmp.ip.in_groups, &packet);
         self.ip_local_deliver(packet, h, cx);
@@ -401,6 +420,7 @@ impl Host {
         while let Some(timer) = self.timers.pop_due(cx.now) {
             match timer {
                 Timer::Neigh(at) => self.neigh_timer_fired(at, cx),
+                Timer::Proxy(six) => self.proxy_timer_fired(six, cx),
                 Timer::Fragments(id) => self.fragments_expired(id, cx),
                 Timer::Fragments6(by, id) => self.fragments6_expired(by, id, cx),
                 Timer::Bond(ifindex) => self.bond_timer_fired(ifindex, cx),

@@ -4,7 +4,7 @@
 //! Follows: linux v6.12 what `path` follows; with `TCQ_F_CAN_BYPASS`, `net/core/dev.c` `__dev_xmit_skb`.
 
 use crate::fragment::{IP_DF, IP_MF, IP_OFFSET};
-use crate::path::Transmitted;
+use crate::path::{Transmitted, finds_its_socket};
 use crate::route::RouteKind;
 use crate::{Effect, Host, HostCx, rt_tos2priority};
 use penstock_model::{Handle, Time};
@@ -83,7 +83,13 @@ impl Host {
                 if h.frag_off & (IP_MF | IP_OFFSET) != 0 || !matches!(frame.l4, L4::Tcp(_) | L4::Udp(_)) {
                     return Way::Whole;
                 }
-                let tos = h.tos;
+                let is_others = |src| {
+                    from == src || self.fib.known(src).is_some_and(|k| k.0.kind == Some(RouteKind::Unicast))
+                };
+                let (src, tos) = (h.src, h.tos);
+                if !finds_its_socket(frame) && !is_others(src) {
+                    return Way::Whole;
+                }
                 frame.priority = 0;
                 let ip = &mut self.snmp.ip;
                 ip.receives(frame, tos);

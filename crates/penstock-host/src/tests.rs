@@ -100,6 +100,14 @@ impl Net {
             self.drain(host, oif);
         }
     }
+    /// Runs a command that succeeds, and carries out what follows from it.
+    pub fn exec(&mut self, host: usize, line: &str) {
+        let out = self.hosts[host].exec(line, self.now);
+        assert_eq!((out.status, out.stderr.as_str()), (0, ""), "{line}");
+        let mut effects = Vec::new();
+        self.hosts[host].take_effects(&mut effects);
+        self.effects(host, effects);
+    }
     pub fn send(&mut self, host: usize, skb: Skb) -> Result<(), i32> {
         let mut packet = self.pool.alloc(skb);
         if self.quick.is_some()

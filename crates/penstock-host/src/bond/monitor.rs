@@ -5,11 +5,8 @@
 //! `inetdev_send_gratuitous_arp`.
 
 use super::{Bond, Mode, Reselect};
-use crate::arp::MAC_BROADCAST;
 use crate::{Host, HostCx, Timer, timer};
 use penstock_model::Time;
-use penstock_packet::Arp;
-use std::net::Ipv4Addr;
 
 /// `BOND_LINK_*`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,12 +113,8 @@ impl Host {
     fn notify_peers(&mut self, ifindex: u32, cx: &mut HostCx<'_>) {
         let all: Vec<u32> = [ifindex].into_iter().chain(self.devices.vlans_on(ifindex)).collect();
         for at in all {
-            let Some(device) = self.devices.get(at).filter(|d| d.up) else { continue };
-            let mac = device.mac;
-            let addresses: Vec<Ipv4Addr> = device.addresses.iter().map(|a| a.prefix.addr).collect();
-            for addr in addresses {
-                let arp = Arp { op: 1, sha: mac, spa: addr, tha: [0; 6], tpa: addr };
-                self.arp_send(at, arp, MAC_BROADCAST, cx);
+            if self.devices.get(at).is_some_and(|d| d.up) {
+                self.announce_addresses(at, cx);
             }
         }
     }

@@ -106,8 +106,10 @@ impl Host {
                     ports: Ports::of(&frame),
                     ..Key::to(h.dst)
                 });
-                if self.sysctl.filters_sources && !self.comes_the_way_back(bridge, &frame, h, hop) {
-                    return self.not_bridged(frame, "rp-filter", cx);
+                if self.sysctl.filters_sources
+                    && let Err(why) = self.comes_the_way_back(bridge, &frame, h, hop)
+                {
+                    return self.not_bridged(frame, why.reason(), cx);
                 }
                 let bridged = hop.kind == Some(RouteKind::Unicast) && self.forwards_from(bridge);
                 (if bridged { hop.oif } else { 0 }, self.fib.next_of(&hop))

@@ -67,11 +67,72 @@ impl Host {
     /// What `net.ipv4.conf` says of a device: the larger of `all` and its own.
     //= linux v6.12 include/linux/inetdevice.h IN_DEV_MAXCONF
     pub(crate) fn conf_max(&self, ifindex: u32, attribute: &str) -> i64 {
-        let of = |name: &str| {
-            let kept = self.sysctl.kept.get(&format!("net.ipv4.conf.{name}.{attribute}"));
-            kept.and_then(|v| v.parse().ok()).unwrap_or(0)
-        };
-        of("all").max(of(&self.devices[ifindex].name))
+        let own = self.conf_of(&self.devices[ifindex].name, attribute);
+        self.conf_of("all", attribute).max(own)
+    }
+    /// The same of the one or the other alone; 0 where no command has set it.
+    pub(crate) fn conf_of(&self, name: &str, attribute: &str) -> i64 {
+        let kept = self.sysctl.kept.get(&format!("net.ipv4.conf.{name}.{attribute}"));
+        kept.and_then(|v| v.parse().ok()).unwrap_or(0)
+    }
+    /// A device that comes begins as `default` is now.
+    //= linux v6.12 net/ipv4/devinet.c inetdev_init; net/ipv6/addrconf.c ipv6_add_dev
+    pub(crate) fn conf_begins(&mut self, device: &mut NetDevice) {
+        device.six = six::Device6::new(self.six.begins);
+        device.rp_filter = self.sysctl.rp_filter_begins;
+        self.sysctl.filters_sources |= device.rp_filter > 0;
+        device.redirects = self.sysctl.redirects_begin;
+        (device.forwarding, device.has_own_conf) = (None, false);
+        let (name, mut new) = (&device.name, Vec::new());
+        for folder in ["net.ipv4.conf.", "net.ipv6.conf."] {
+            let default = format!("{folder}default.");
+            let all = self.sysctl.kept.range(default.clone()..).take_while(|k| k.0.starts_with(&default));
+            new.extend(all.map(|(k, v)| (format!("{folder}{name}.{}", &k[default.len()..]), v.clone())));
+        }
+        self.sysctl.kept.extend(new);
+    }
+    /// A device has another name, or none: it is gone, and its settings with it.
+    pub(crate) fn conf_moves(&mut self, old: &str, new: Option<&str>) {
+        for folder in ["net.ipv4.conf.", "net.ipv6.conf."] {
+            let own = format!("{folder}{old}.");
+            let keys = self.sysctl.kept.range(own.clone()..).take_while(|k| k.0.starts_with(&own));
+            let keys: Vec<String> = keys.map(|k| k.0.clone()).collect();
+            for key in keys {
+                let value = self.sysctl.kept.remove(&key);
+                let was_set = self.sysctl.of_devices.remove(&key);
+                let (Some(new), Some(value)) = (new, value) else { continue };
+                let moved = format!("{folder}{new}.{}", &key[own.len()..]);
+                if was_set {
+                    self.sysctl.of_devices.insert(moved.clone());
+                }
+                self.sysctl.kept.insert(moved, value);
+            }
+        }
+    }
+    /// What a setting of `net.ipv4.conf` means besides being kept.
+    fn conf_is_set(&mut self, key: &str, name: &str, attribute: &str, value: i64, now: Time) {
+        match attribute {
+            "rp_filter" => self.set_rp_filter(name, value),
+            "accept_local" => {
+                self.sysctl.accepts_local |= value != 0;
+                self.fib.invalidate();
+            }
+            "route_localnet" => self.fib.invalidate(),
+            _ => self.set_redirects(name, attribute, value != 0),
+        }
+        if name == "default" {
+            //= linux v6.12 net/ipv4/devinet.c devinet_copy_dflt_conf: who has an address or was set keeps what it has
+            let follow = self.devices.iter().filter(|d| !d.has_own_conf).map(|d| d.name.clone());
+            let keys = follow.map(|name| format!("net.ipv4.conf.{name}.{attribute}"));
+            let keys: Vec<String> = keys.filter(|key| !self.sysctl.of_devices.contains(key)).collect();
+            for key in keys {
+                // It is a value that `default` has taken.
+                let _ = self.set_setting(&key, &value.to_string(), now);
+                self.sysctl.of_devices.remove(&key);
+            }
+        } else if name != "all" {
+            self.sysctl.of_devices.insert(key.to_owned());
+        }
     }
     /// Whether the mark of a packet counts when the way back to its source is looked for (`src_valid_mark`).
     #[inline]
@@ -270,15 +331,10 @@ impl Host {
                     let hz = self.hz;
                     self.neigh.set_setting(six, ifindex, of, numbers[0], hz).ok_or(INVALID)?;
                 }
-                if let Some(name) =
-                    key.strip_prefix("net.ipv4.conf.").and_then(|k| k.strip_suffix(".rp_filter"))
-                {
-                    self.set_rp_filter(name, numbers[0]);
-                }
                 if let Some((name, attribute)) =
                     key.strip_prefix("net.ipv4.conf.").and_then(|k| k.rsplit_once('.'))
                 {
-                    self.set_redirects(name, attribute, numbers[0] != 0);
+                    self.conf_is_set(key, name, attribute, numbers[0], now);
                 }
                 self.sysctl.has_valid_marks |= key.ends_with(".src_valid_mark");
                 let limits = ["number", "load", "silence"];

@@ -69,13 +69,7 @@ impl Host {
             //= linux v6.12 include/net/ip.h ip_dont_fragment
             h.frag_off &= !IP_DF;
         }
-        let refused = match hop.kind {
-            Some(RouteKind::Unicast | RouteKind::Local | RouteKind::Broadcast) => 0,
-            Some(RouteKind::Unreachable) => 113,
-            Some(RouteKind::Prohibit) => 13,
-            Some(RouteKind::Blackhole) => 22,
-            Some(RouteKind::Throw) | None => 101,
-        };
+        let refused = self.refusal(&hop, h.src);
         if refused != 0 || packet.len < 34 || packet.len > 65_549 {
             //= linux v6.12 net/ipv4/ip_output.c __ip_queue_xmit; net/ipv4/udp.c udp_sendmsg
             let counts = matches!(packet.l4, L4::Tcp(_) | L4::Udp(_)) && refused == 101;
@@ -141,6 +135,24 @@ impl Host {
         }
         self.ip_output(packet, hop, cx);
         Ok(())
+    }
+
+    /// The error of a packet from `src` that is sent that way; 0: none.
+    //= linux v6.12 net/ipv4/route.c ip_route_output_key_hash_rcu, __mkroute_output
+    #[inline]
+    pub(crate) fn refusal(&self, hop: &Hop, src: Ipv4Addr) -> i32 {
+        match hop.kind {
+            Some(RouteKind::Unicast | RouteKind::Local | RouteKind::Broadcast) => {
+                if src.is_loopback() && self.keeps_loopback(hop) {
+                    return KernelError::EINVAL;
+                }
+                0
+            }
+            Some(RouteKind::Unreachable) => 113,
+            Some(RouteKind::Prohibit) => 13,
+            Some(RouteKind::Blackhole) => 22,
+            Some(RouteKind::Throw) | None => 101,
+        }
     }
 
     #[inline]

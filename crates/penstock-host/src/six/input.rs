@@ -120,6 +120,20 @@ impl Host {
             self.discard(packet, "ip6_forward", "hop-limit-exceeded", cx);
             return;
         }
+        if !self.proxies.is_empty()
+            && self.proxies_ndp("all")
+            && self.proxy_of(packet.iif, h.dst.into()).is_some()
+        {
+            //= linux v6.12 net/ipv6/ip6_output.c ip6_forward_proxy_check
+            if matches!(packet.l4, L4::Icmp(i) if (133..=137).contains(&i.ty)) {
+                return self.ip6_input(packet, cx);
+            }
+            if is_link_local(h.dst) {
+                self.icmp6_send(&packet, icmp::DEST_UNREACH, icmp::ADDR_UNREACH, 0, cx);
+                self.discard(packet, "ip6_forward", "proxied-link-local", cx);
+                return;
+            }
+        }
         if packet.iif != hop.oif {
             if h.src.is_unspecified() || h.src.is_loopback() {
                 self.snmp.ip6.address_errors += 1;

@@ -180,10 +180,11 @@ impl Device6 {
     pub(crate) fn new(conf: Conf6) -> Device6 {
         Device6 { conf, ..Device6::default() }
     }
-    fn join(&mut self, addr: Ipv6Addr) {
+    /// An address whose solicited-node group is heard.
+    pub(crate) fn join(&mut self, addr: Ipv6Addr) {
         *self.solicited.entry(low24(addr)).or_default() += 1;
     }
-    fn leave(&mut self, addr: Ipv6Addr) {
+    pub(crate) fn leave(&mut self, addr: Ipv6Addr) {
         if let Some(count) = self.solicited.get_mut(&low24(addr)) {
             *count -= 1;
             if *count == 0 {

@@ -2,7 +2,7 @@
 //!
 //! Follows: linux v6.12 `net/ipv6/ndisc.c` `ndisc_solicit`, `ndisc_recv_ns`, `ndisc_recv_na`, `ndisc_send_skb`; `net/core/neighbour.c`
 //! `neigh_update` with `NEIGH_UPDATE_F_WEAK_OVERRIDE`; RFC 4861.
-//! Differs: no proxies, no delay before an answer for an anycast address; no redirects.
+//! Differs: no redirects.
 
 use super::icmp::{ADVERTISEMENT, SOLICITATION};
 use super::{ALL_NODES, HEADER, group_mac, solicited_node};
@@ -95,33 +95,57 @@ impl Host {
             self.discard(packet, "ndisc", "malformed", cx);
             return;
         }
-        cx.pool.free(packet);
         match i.ty {
-            SOLICITATION => self.ndisc_recv_ns(ifindex, h, target, mac, cx),
-            _ => self.ndisc_recv_na(ifindex, h, target, mac, i.id, cx),
+            SOLICITATION => self.ndisc_recv_ns(packet, h, target, mac, false, cx),
+            _ => {
+                cx.pool.free(packet);
+                self.ndisc_recv_na(ifindex, h, target, mac, i.id, cx);
+            }
         }
+    }
+    /// A solicitation has waited for its answer (`pndisc_redo`).
+    pub(crate) fn ndisc_redo(&mut self, packet: Packet, cx: &mut HostCx<'_>) {
+        if let (L3::Ipv6(h), L4::Icmp(Icmp { body: IcmpBody::Neighbour { target, mac }, .. })) =
+            (packet.l3, packet.l4)
+        {
+            return self.ndisc_recv_ns(packet, h, target, mac, true, cx);
+        }
+        cx.pool.free(packet);
     }
 
     fn ndisc_recv_ns(
         &mut self,
-        ifindex: u32,
+        packet: Packet,
         h: Ipv6,
         target: Ipv6Addr,
         mac: Option<[u8; 6]>,
+        waited: bool,
         cx: &mut HostCx<'_>,
     ) {
+        let ifindex = packet.iif;
+        let to_us = packet.eth.1 == self.devices[ifindex].mac;
         // Whoever has no address yet asks whether anybody has this one.
         let dad = h.src.is_unspecified();
         if dad && (mac.is_some() || solicited_node(h.dst) != h.dst) {
-            return;
+            return cx.pool.free(packet);
         }
         let group = h.dst.is_multicast();
         let own = self.has_address6(ifindex, target);
         let device = &self.devices[ifindex];
-        if !own && !device.six.is_anycast(target) {
-            return;
+        let mut router = device.six.conf.forwarding;
+        if !own {
+            if !device.six.is_anycast(target) {
+                match self.answers_for6(ifindex, target) {
+                    Some(as_router) => router = as_router,
+                    None => return cx.pool.free(packet),
+                }
+            }
+            if !waited && !to_us && group && self.neigh.parm(true, ifindex, Parm::ProxyDelay) != 0 {
+                return self.proxy_waits(true, packet, cx);
+            }
         }
-        let router = if device.six.conf.forwarding { ROUTER } else { 0 };
+        cx.pool.free(packet);
+        let router = if router { ROUTER } else { 0 };
         let overrides = |yes: bool| if yes { OVERRIDE } else { 0 };
         if dad {
             return self.ndisc_send_na(ifindex, ALL_NODES, target, router | overrides(own), true, cx);

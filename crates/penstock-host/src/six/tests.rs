@@ -383,3 +383,44 @@ fn groups_a_device_is_in() {
     device.leave(group("fd00::1:2"));
     assert!(!device.is_in(group("ff02::1:ff01:2")));
 }
+
+//= linux v6.12 net/ipv6/ndisc.c ndisc_recv_ns (pndisc_is_router), net/ipv6/ip6_output.c ip6_forward_proxy_check
+#[test]
+fn a_router_answers_for_who_is_behind_it() {
+    let asks = |lines: &[&str], target: &str| {
+        let mut net = routed();
+        let way = net.hosts[0].exec("ip -6 route add fd00:2::/64 dev eth0", Time::ZERO);
+        assert_eq!((way.status, way.stderr.as_str()), (0, ""));
+        for line in lines {
+            let out = net.hosts[1].exec(line, Time::ZERO);
+            assert_eq!((out.status, out.stderr.as_str()), (0, ""), "{line}");
+        }
+        assert_eq!(net.hosts[1].unsimulated(), Vec::<String>::new());
+        net.send(0, echo(target, 104)).unwrap();
+        net.run(ms(1_000));
+        let target = ip(target);
+        let told = net.frames.iter().find(|f| {
+            let i = message(&f.2);
+            let of = matches!(i.body, IcmpBody::Neighbour { target: t, .. } if t == target);
+            f.1 == 1 && i.ty == ADVERTISEMENT && of
+        });
+        (told.map(|f| (f.0.as_ns() / 1_000_000, message(&f.2).id)), heard(&net, 0).len())
+    };
+    let on = "sysctl -qw net.ipv6.conf.eth0.proxy_ndp=1";
+    let at_once = "sysctl -qw net.ipv6.neigh.eth0.proxy_delay=0";
+    let entry = "ip -6 neigh add proxy fd00:2::1 dev eth0";
+    // Of IPv6 the setting alone answers for nobody, nor the entry alone.
+    assert_eq!(asks(&[on, at_once], "fd00:2::1"), (None, 0));
+    assert_eq!(asks(&[entry, at_once], "fd00:2::1"), (None, 0));
+    assert_eq!(asks(&[on, entry, at_once], "fd00:2::1"), (Some((0, 0x4000)), 1));
+    assert_eq!(asks(&["sysctl -qw net.ipv6.conf.all.proxy_ndp=1", entry, at_once], "fd00:2::1").1, 1);
+    assert_eq!(asks(&[on, entry, at_once], "fd00:2::2"), (None, 0));
+    let as_router = "ip -6 neigh add proxy fd00:2::1 dev eth0 router";
+    assert_eq!(asks(&[on, as_router, at_once], "fd00:2::1"), (Some((0, 0x8000 | 0x4000)), 1));
+    let waited = asks(&[on, entry], "fd00:2::1");
+    assert!(waited.0.is_some_and(|(at, _)| (1..=804).contains(&at)) && waited.1 == 1, "{waited:?}");
+    let gone = "ip -6 neigh del proxy fd00:2::1 dev eth0";
+    assert_eq!(asks(&[on, entry, at_once, gone], "fd00:2::1"), (None, 0));
+    let host = "sysctl -qw net.ipv6.conf.all.forwarding=0";
+    assert_eq!(asks(&[on, entry, at_once, host], "fd00:2::1"), (None, 0));
+}

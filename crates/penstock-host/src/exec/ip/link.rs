@@ -494,6 +494,7 @@ impl Host {
             }
             //= linux v6.12 net/ipv4/arp.c arp_netdev_event, net/core/neighbour.c neigh_changeaddr: whom one knows there is forgotten.
             self.neigh_flush(ifindex);
+            self.arp_notify(ifindex, now);
             self.bridge_addressed(ifindex, now);
             self.macvlan_addressed(ifindex, now);
         }
@@ -617,6 +618,7 @@ impl Host {
                 address.label = format!("{name}{rest}");
             }
         }
+        self.conf_moves(&old, Some(name));
         self.acts.device_renamed(&old, name);
         self.rebind_rules();
         Ok(())

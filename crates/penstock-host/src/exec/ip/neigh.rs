@@ -155,8 +155,8 @@ impl Host {
                 Ok(ip::neighbours(&[view], Form::default(), self.kernel))
             }
             (NeighVerb::Del, None) => Err(errno(KernelError::ENOENT)),
-            (NeighVerb::Del, Some(at)) => {
-                self.proxies.remove(at);
+            (NeighVerb::Del, Some(_)) => {
+                self.remove_proxies(|_, p| (p.ifindex, p.addr) == (ifindex, addr));
                 Ok(String::new())
             }
             _ if spec.managed => Err(self.no(KernelError::EINVAL, "Invalid NTF_* flag combination")),
@@ -171,9 +171,8 @@ impl Host {
                 let new = Proxy { ifindex, addr, router, extern_learn, protocol };
                 match at {
                     Some(at) => self.proxies[at] = new,
-                    None => self.proxies.push(new),
+                    None => self.add_proxy(new),
                 }
-                self.unfollowed.insert(format!("ip neigh proxy {addr}: nobody answers for it"));
                 Ok(String::new())
             }
         }
@@ -267,11 +266,7 @@ impl Host {
         let (only, master) = self.neigh_devices(f)?;
         let mut gone = 0;
         if f.proxy {
-            let chosen = |host: &Host, p: &Proxy| host.proxy_is_chosen(p, f, only, master);
-            let all = std::mem::take(&mut self.proxies);
-            let (goes, stays): (Vec<_>, Vec<_>) = all.into_iter().partition(|p| chosen(self, p));
-            self.proxies = stays;
-            gone = goes.len();
+            gone = self.remove_proxies(|host, p| host.proxy_is_chosen(p, f, only, master));
         } else {
             // `all` spares those that need no asking.
             let states = f.states.map(|s| if s & 0x1ff == 0x1ff { s & !0x40 } else { s });

@@ -111,19 +111,19 @@ pub(super) const KEYS: &[Key] = &[
 
 /// The keys below `net.ipv4.conf.NAME`.
 pub(super) const CONF: &[Key] = &[
-    ("accept_local", "0", Not("packets from one's own addresses are dropped")),
+    ("accept_local", "0", As),
     ("accept_redirects", "1", As),
     ("accept_source_route", "1", Moot(NO_OPTIONS)),
-    ("arp_accept", "0", Not("ARP makes no entry for whom nobody asked")),
+    ("arp_accept", "0", As),
     ("arp_announce", "0", As),
     ("arp_filter", "0", As),
     ("arp_ignore", "0", As),
-    ("arp_notify", "0", Not("a device that comes up announces nothing")),
+    ("arp_notify", "0", As),
     ("forwarding", "", As),
     ("log_martians", "0", Moot("it writes to the log alone")),
-    ("promote_secondaries", "0", Not("with an address go the others of its network")),
-    ("proxy_arp", "0", Not("ARP answers for the host's own addresses alone")),
-    ("route_localnet", "0", Not("packets to 127.0.0.0/8 do not leave the host")),
+    ("promote_secondaries", "0", As),
+    ("proxy_arp", "0", As),
+    ("route_localnet", "0", As),
     ("rp_filter", "0", As),
     ("secure_redirects", "1", As),
     ("send_redirects", "1", As),
@@ -142,7 +142,7 @@ pub(super) const CONF6: &[Key] = &[
     ("hop_limit", "64", As),
     ("keep_addr_on_down", "0", As),
     ("mtu", "1280", As),
-    ("proxy_ndp", "0", Not("a host answers for its own addresses alone")),
+    ("proxy_ndp", "0", As),
     ("use_tempaddr", "0", Not("a host makes one address of a prefix, that of its hardware address")),
 ];
 

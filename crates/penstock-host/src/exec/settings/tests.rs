@@ -39,8 +39,12 @@ fn what_nothing_follows_from_is_told() {
             "router: sysctl net.ipv4.tcp_mtu_probing = 1: not simulated; no connection probes for the MTU of its path"
         ]
     );
-    assert_eq!(said(&["sysctl -qw net.ipv4.conf.eth0.proxy_arp=1"]).len(), 1);
-    assert_eq!(said(&["sysctl -qw net.ipv6.conf.all.proxy_ndp=1"]).len(), 1);
+    assert_eq!(said(&["sysctl -qw net.ipv4.conf.eth0.bc_forwarding=1"]).len(), 1);
+    assert_eq!(said(&["sysctl -qw net.ipv6.conf.all.use_tempaddr=2"]).len(), 1);
+    assert!(
+        said(&["sysctl -qw net.ipv4.conf.eth0.proxy_arp=1", "sysctl -qw net.ipv6.conf.all.proxy_ndp=1"])
+            .is_empty()
+    );
     // Set to what it begins with, and what nothing could follow from.
     assert!(
         said(&["sysctl -qw net.ipv4.tcp_mtu_probing=1", "sysctl -qw net.ipv4.tcp_mtu_probing=0"]).is_empty()
@@ -247,4 +251,80 @@ fn settings_have_their_bounds() {
     assert!(host.unsimulated().is_empty());
     assert_eq!(said(&["sysctl -qw net.ipv4.tcp_recovery=0"]).len(), 1);
     assert!(said(&["sysctl -qw net.ipv4.tcp_recovery=7", "sysctl -qw net.ipv4.tcp_dsack=0"]).is_empty());
+}
+
+//= linux v6.12 net/ipv4/devinet.c __inet_del_ifa
+#[test]
+fn the_next_address_of_a_network_becomes_the_first_where_it_is_to() {
+    let left = |lines: &[&str]| {
+        let mut host = Host::new("h", Kernel::V6_12, 1);
+        host.add_device("eth0");
+        let first = ["10.0.0.1/24", "10.0.0.2/24", "10.1.0.1/24", "10.0.0.3/24"];
+        for line in first.iter().map(|a| format!("ip addr add {a} dev eth0")) {
+            assert_eq!(host.exec(&line, Time::ZERO).status, 0);
+        }
+        for line in lines {
+            assert_eq!(host.exec(line, Time::ZERO).status, 0, "{line}");
+        }
+        assert!(host.unsimulated().is_empty());
+        let shown = host.exec("ip -o -4 addr show dev eth0", Time::ZERO).stdout;
+        let of = |l: &str| {
+            let word = |n: usize| l.split_whitespace().nth(n).unwrap_or_default().to_owned();
+            if l.contains("secondary") { format!("({})", word(3)) } else { word(3) }
+        };
+        let routes = host.exec("ip route show table all type unicast", Time::ZERO).stdout;
+        let src = routes.lines().find(|l| l.starts_with("10.0.0.0/24")).and_then(|l| l.split("src ").nth(1));
+        (shown.lines().map(of).collect::<Vec<_>>().join(" "), src.map_or("none", str::trim).to_owned())
+    };
+    let promote = "sysctl -qw net.ipv4.conf.eth0.promote_secondaries=1";
+    let gone = "ip addr del 10.0.0.1/24 dev eth0";
+    let is = |addresses: &str, src: &str| (addresses.to_owned(), src.to_owned());
+    assert_eq!(left(&[]), is("10.0.0.1/24 10.1.0.1/24 (10.0.0.2/24) (10.0.0.3/24)", "10.0.0.1"));
+    assert_eq!(left(&[gone]), is("10.1.0.1/24", "none"));
+    assert_eq!(left(&[promote, gone]), is("10.1.0.1/24 10.0.0.2/24 (10.0.0.3/24)", "10.0.0.2"));
+    let next = "ip addr del 10.0.0.2/24 dev eth0";
+    assert_eq!(left(&[promote, gone, next]), is("10.1.0.1/24 10.0.0.3/24", "10.0.0.3"));
+    assert_eq!(left(&[promote, next]), is("10.0.0.1/24 10.1.0.1/24 (10.0.0.3/24)", "10.0.0.1"));
+}
+
+//= linux v6.12 net/ipv4/devinet.c devinet_copy_dflt_conf, inetdev_init, devinet_init_net
+#[test]
+fn what_default_says_reaches_who_has_no_address_yet() {
+    let mut host = Host::new("h", Kernel::V6_12, 1);
+    let mut run = |line: &str| {
+        let out = host.exec(line, Time::ZERO);
+        assert_eq!((out.status, out.stderr.as_str()), (0, ""), "{line}");
+        out.stdout
+    };
+    for line in [
+        "ip link add d0 type dummy",
+        "ip link add d1 type dummy",
+        "ip link add d2 type dummy",
+        "ip addr add 10.0.0.1/24 dev d1",
+        "sysctl -qw net.ipv4.conf.d2.rp_filter=0",
+        "sysctl -qw net.ipv4.conf.default.rp_filter=1",
+        "ip link add d3 type dummy",
+        "sysctl -qw net.ipv4.ip_forward=1",
+        "sysctl -qw net.ipv4.conf.all.arp_ignore=1",
+        "ip netns add n",
+        "ip link set d0 name d9",
+    ] {
+        run(line);
+    }
+    let mut shows = |key: &str| run(&format!("sysctl -n net.ipv4.conf.{key}")).trim().to_owned();
+    let of: Vec<String> =
+        ["d9", "d1", "d2", "d3", "all"].iter().map(|d| shows(&format!("{d}.rp_filter"))).collect();
+    assert_eq!(of, ["1", "0", "0", "1", "0"]);
+    // A namespace has what the machine's first has, but for its devices.
+    let mut there = |key: &str| run(&format!("ip netns exec n sysctl -n {key}")).trim().to_owned();
+    let keys = ["net.ipv4.ip_forward", "net.ipv4.conf.all.arp_ignore", "net.ipv4.conf.lo.rp_filter"];
+    assert_eq!(keys.map(&mut there), ["1", "1", "1"]);
+    // Who moves there begins anew, as does one of a name that was there.
+    for line in ["sysctl -qw net.ipv4.conf.d1.rp_filter=2", "ip link set d1 netns n", "ip link del d2"] {
+        run(line);
+    }
+    run("sysctl -qw net.ipv4.conf.default.rp_filter=0");
+    run("ip link add d2 type dummy");
+    assert_eq!(run("ip netns exec n sysctl -n net.ipv4.conf.d1.rp_filter"), "1\n");
+    assert_eq!(run("sysctl -n net.ipv4.conf.d2.rp_filter"), "0\n");
 }

@@ -1,6 +1,6 @@
 //! Same file, seed and version: the same bytes, twice in a row and in every build.
 
-mod folders;
+use crate::folders;
 
 use folders::{files, scratch};
 use penstock_lab::experiment;

@@ -15,7 +15,7 @@ fn same(name: &str, page: &str) {
     let there = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         there == page,
-        "docs/{name} is not what the code says: PENSTOCK_BLESS=1 cargo test -p penstock-lab --test pages"
+        "docs/{name} is not what the code says: PENSTOCK_BLESS=1 cargo test -p penstock-lab pages::"
     );
 }
 

@@ -129,7 +129,7 @@ fn the_page_is_that_of_the_code() {
     }
     assert!(
         std::fs::read_to_string(&path).unwrap_or_default() == text,
-        "docs/experiment.schema.json is not what the code says: PENSTOCK_BLESS=1 cargo test -p penstock-lab --test schema"
+        "docs/experiment.schema.json is not what the code says: PENSTOCK_BLESS=1 cargo test -p penstock-lab schema::"
     );
 }
 

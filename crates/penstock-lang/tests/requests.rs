@@ -3,7 +3,7 @@
 //! `golden/requests-6.1.txt` and `golden/requests-2.6.35.txt` were recorded by `golden/record.py` with iproute2 6.1.0 and 2.6.35. Rate tables are
 //! left out: they follow from the numbers.
 
-mod wire;
+use crate::wire;
 
 use penstock_lang::tc::{self, Command};
 use penstock_lang::token;

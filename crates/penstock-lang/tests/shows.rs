@@ -2,7 +2,7 @@
 //!
 //! `golden/shows-6.1.txt` and `golden/shows-2.6.35.txt` were recorded by `golden/record.py` with iproute2 6.1.0 and 2.6.35 on Linux 6.12.117.
 
-mod wire;
+use crate::wire;
 
 use penstock_lang::tc::{self, Command};
 use penstock_lang::{show, token};

@@ -1,6 +1,6 @@
 //! In the steady state no packet costs an allocation, in any kind.
 
-mod rig;
+use crate::rig;
 
 use penstock_model::{Kernel, Time};
 use penstock_packet::{Skb, TxClock, TxTime};

@@ -3,7 +3,7 @@
 //! Floyd and Jacobson 1995, section II: a class with enough demand gets at least its allocated bandwidth over its
 //! interval; what is over is shared as the tree says, and only by those who may borrow.
 
-mod rig;
+use crate::rig;
 
 use penstock_model::{Kernel, Rng, Time};
 use rig::{Rig, udp};

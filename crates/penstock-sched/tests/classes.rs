@@ -1,7 +1,7 @@
 //! Kinds with classes, command by command: what the real tc 6.1.0 printed on Linux 6.12.117; of cbq, what the last
 //! generation of it, carried over to that kernel, gave; of dsmark and atm, which no kernel has any more, what the sources say.
 
-mod typed;
+use crate::typed;
 
 use penstock_model::Kernel;
 use penstock_sched::Tree;

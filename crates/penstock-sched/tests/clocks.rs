@@ -3,7 +3,7 @@
 //! The figures are those of Magaña, Izkue and Villadangos, "Análisis de Prestaciones de un Planificador de Tráfico sobre
 //! Plataformas de Propósito General" (2001), section 6.2: packets of 1400 bytes through a class of cbq with a tbf in it, Linux 2.2.12.
 
-mod rig;
+use crate::rig;
 
 use penstock_model::{ClockSource, Kernel, OldClock, OldRelease, PschedClock, Time};
 use penstock_sched::Device;

@@ -3,7 +3,7 @@
 //!
 //! Follows: linux v6.12 `net/sched/sch_skbprio.c` `skbprio_enqueue`, `sch_hhf.c` `hhf_enqueue`, `sch_etf.c` `timesortedlist_drop`; the vectors of both have it under htb, prio, tbf and ets.
 
-mod rig;
+use crate::rig;
 
 use penstock_model::{Kernel, Time};
 use penstock_packet::{TxClock, TxTime};

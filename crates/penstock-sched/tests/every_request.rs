@@ -3,7 +3,7 @@
 //!
 //! From the sources of linux v6.12 and v2.6.35: `net/sched/sch_api.c` `tc_ctl_tclass`, and the `Qdisc_class_ops` of each kind.
 
-mod rig;
+use crate::rig;
 
 use penstock_model::rtnetlink::{ClassRequest, FilterRequest, QdiscRequest, Verb};
 use penstock_model::{Handle, Kernel, KernelError, Options, Time};

@@ -5,7 +5,7 @@
 //! a dequeue that gives nothing though something is queued names a later moment to ask again; no timer lies in the past once it was told to go off.
 //! At the end: whatever is queued comes out in time, and the same operations give the same trace again.
 
-mod rig;
+use crate::rig;
 
 use penstock_lang::tc::Command;
 use penstock_model::{Handle, Kernel, Rng, Time};

@@ -1,6 +1,6 @@
 //! A packet that passes an empty qdisc by leaves it as one that is put in and taken out at once.
 
-mod rig;
+use crate::rig;
 
 use penstock_model::{Kernel, Rng, Time};
 use rig::{Rig, udp};

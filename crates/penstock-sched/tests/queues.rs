@@ -1,6 +1,6 @@
 //! Kinds for devices with several transmit queues, command by command: what the real tc 6.1.0 printed on Linux 6.12.117.
 
-mod typed;
+use crate::typed;
 
 use penstock_model::Kernel;
 use penstock_sched::Tree;

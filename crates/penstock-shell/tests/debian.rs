@@ -1,8 +1,8 @@
 //! Shaping scripts from Debian's packages, unchanged: fetched when the test runs, never kept in this project. Skipped aloud where they
 //! cannot be had.
 
-mod golden;
-mod material;
+use crate::golden;
+use crate::material;
 
 use golden::Golden;
 use material::{fetched, text};

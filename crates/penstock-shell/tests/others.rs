@@ -1,8 +1,8 @@
 //! Shaping scripts of other people, unchanged: htb.init, cbq.init, those of the LARTC HOWTO and of old iproute2. Fetched when the
 //! test runs, never kept in this project, and skipped aloud where they cannot be had.
 
-mod golden;
-mod material;
+use crate::golden;
+use crate::material;
 
 use golden::Golden;
 use material::{fetched, text};

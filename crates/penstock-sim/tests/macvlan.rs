@@ -1,6 +1,6 @@
 //! Macvlans in network namespaces over a card of their machine: programs, queues, the account.
 
-mod shared;
+use crate::shared;
 
 use penstock_model::{Kernel, Rate, Span};
 use penstock_sim::{End, HostId, LinkSpec, World};

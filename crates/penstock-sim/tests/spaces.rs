@@ -1,6 +1,6 @@
 //! Network namespaces of one machine, with veth pairs between them: packets, programs, qdiscs, counters.
 
-mod shared;
+use crate::shared;
 
 use penstock_host::Prefix;
 use penstock_model::{Kernel, Rate, Span};

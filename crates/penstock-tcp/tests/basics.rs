@@ -1,6 +1,6 @@
 //! Opening, carrying, acknowledging and closing.
 
-mod pair;
+use crate::pair;
 use pair::*;
 use penstock_model::{Kernel, Span};
 use penstock_packet::TcpFlags;

@@ -1,6 +1,6 @@
 //! The same transfer as a real Linux 6.12 made, segment by segment.
 
-mod pair;
+use crate::pair;
 use pair::*;
 use penstock_model::{Kernel, Span, Time};
 use penstock_tcp::Config;

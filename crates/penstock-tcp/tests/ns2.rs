@@ -1,6 +1,6 @@
 //! ns-2's own agents, packet by packet: `vectors/ns2/scenarios.jsonl`, recorded by `vectors/ns2/record.py`.
 
-mod pair;
+use crate::pair;
 use pair::*;
 use penstock_model::{Span, Time};
 use penstock_tcp::{Config, Ecn, Endpoint};

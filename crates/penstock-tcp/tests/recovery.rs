@@ -1,6 +1,6 @@
 //! Loss and its repair, by the numbers of the RFCs.
 
-mod pair;
+use crate::pair;
 use pair::*;
 use penstock_model::{Kernel, Span};
 use penstock_packet::TcpFlags;

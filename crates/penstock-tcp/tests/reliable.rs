@@ -1,6 +1,6 @@
 //! Whatever the line does, every byte arrives once and in order, and both sides come to an end.
 
-mod pair;
+use crate::pair;
 use pair::*;
 use penstock_model::{Kernel, Rng, Span};
 use penstock_tcp::{Buffer, Config, Ecn, State};

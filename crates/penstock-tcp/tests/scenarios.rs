@@ -1,7 +1,7 @@
 //! Linux's own TCP under exact faults, segment by segment: `vectors/tcp/scenarios.jsonl` and, of each congestion control, `controls.jsonl`, recorded by
 //! `vectors/tcp/tcp_scenarios.py`.
 
-mod pair;
+use crate::pair;
 use pair::*;
 use penstock_model::{Kernel, Span, Time};
 use penstock_tcp::{Config, Ecn, Endpoint, Transmit};

@@ -3,7 +3,7 @@
 //! Reno halves and its share falls with the round trip (Mathis et al. 1997); CUBIC's window follows its cube, and it wins over Reno on long paths (Ha et al. 2008; RFC 9438);
 //! BBR keeps the queue short when alone, takes most of a shallow buffer and little of a deep one against CUBIC (Cardwell et al. 2016; Hock et al. 2017).
 
-mod shared;
+use crate::shared;
 use shared::{Flow, Shared};
 
 /// Bytes of a bandwidth-delay product at 100 Mbit/s.

@@ -65,8 +65,8 @@ fn segments(root: &Path, out: &mut String) -> Result<()> {
          with segments dropped, marked, late or twice by their number, \
          {segments} segments. {} agree to the last\n\
          segment of both directions: sequence number, length, acknowledgement, flags, window, SACK blocks, and times within 0.1 ms; and in the sender's congestion window, slow-start threshold\n\
-         and state of recovery after every segment (`cargo test -p penstock-tcp --test scenarios`). What was seen\n\
-         is in [notes/tcp-linux.md](notes/tcp-linux.md). In profile `ns-2`, {ns2} transfers of ns-2.35's own agents agree packet by packet within 2 us (`--test ns2`).\n\n\
+         and state of recovery after every segment (`cargo test -p penstock-tcp scenarios::`). What was seen\n\
+         is in [notes/tcp-linux.md](notes/tcp-linux.md). In profile `ns-2`, {ns2} transfers of ns-2.35's own agents agree packet by packet within 2 us (`ns2::`).\n\n\
          Where the others differ first:\n",
         all - known.len()
     )?;

@@ -78,6 +78,7 @@ pub fn run() -> Result<()> {
     faults.extend(features()?);
     faults.extend(kinds()?);
     faults.extend(texts()?);
+    faults.extend(tests_left_out()?);
     faults.extend(crate::circles::faults(&root())?);
     faults.extend(crate::lines::run()?);
     for fault in &faults {
@@ -190,6 +191,25 @@ fn kinds() -> Result<Vec<String>> {
     Ok(faults)
 }
 
+/// Where the tests of a crate are one program, it names each file: one that it does not name would be run by nobody.
+fn tests_left_out() -> Result<Vec<String>> {
+    let mut faults = Vec::new();
+    for crate_ in std::fs::read_dir(root().join("crates"))? {
+        let folder = crate_?.path().join("tests");
+        let Ok(named) = std::fs::read_to_string(folder.join("all.rs")) else { continue };
+        for file in std::fs::read_dir(&folder)? {
+            let path = file?.path();
+            let name = path.file_stem().and_then(|n| n.to_str()).unwrap_or_default();
+            let is_rust = path.extension().is_some_and(|e| e == "rs");
+            if is_rust && name != "all" && !named.lines().any(|l| l == format!("mod {name};")) {
+                faults.push(format!("{}: all.rs does not name it: no test of it is run", path.display()));
+            }
+        }
+    }
+    faults.sort();
+    Ok(faults)
+}
+
 /// Nothing in the project's texts promises later work or speaks of the place it was written at.
 fn texts() -> Result<Vec<String>> {
     let out = Command::new("git").args(["ls-files"]).current_dir(root()).output();
@@ -227,6 +247,11 @@ mod tests {
     #[test]
     fn kinds_are_documented() {
         assert_eq!(super::kinds().unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn no_test_is_left_out() {
+        assert_eq!(super::tests_left_out().unwrap(), Vec::<String>::new());
     }
 
     #[test]

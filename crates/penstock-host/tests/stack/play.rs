@@ -1,6 +1,6 @@
 //! One recorded case on a machine of ours.
 
-use crate::packet::{build, describe, number};
+use super::packet::{build, describe, number};
 use penstock_host::{Effect, Host, HostCx, icmp};
 use penstock_model::{Kernel, Time};
 use penstock_packet::{Fragment, Ipv6, L3, L4, Packet, Pool, Skb, Tcp, TcpFlags};

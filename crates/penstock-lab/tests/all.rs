@@ -1,0 +1,32 @@
+//! The tests of the laboratory in one program: each file is a module here, and is run alone by its name (`cargo test -p penstock-lab NAME::`).
+
+mod accounts;
+mod beside;
+mod bpf;
+mod captures;
+mod changes;
+mod cookbook;
+mod counters;
+mod determinism;
+mod diffserv;
+mod doors;
+mod folders;
+mod foresee;
+mod layer2;
+mod many;
+mod marks;
+mod nat;
+mod offloads;
+mod pages;
+mod programs;
+mod queues;
+mod robustness;
+mod rules;
+mod rulesets;
+mod schema;
+mod six;
+mod systems;
+mod tcp;
+mod threads;
+mod tune;
+mod txtime;

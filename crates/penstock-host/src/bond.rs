@@ -126,6 +126,8 @@ fn sum(a: Counters, b: Counters, sign: bool) -> Counters {
         rx_bytes: add(a.rx_bytes, b.rx_bytes),
         rx_dropped: add(a.rx_dropped, b.rx_dropped),
         tx_packets: add(a.tx_packets, b.tx_packets),
+        rx_otherhost: add(a.rx_otherhost, b.rx_otherhost),
+        rx_multicast: add(a.rx_multicast, b.rx_multicast),
         tx_bytes: add(a.tx_bytes, b.tx_bytes),
         tx_dropped: add(a.tx_dropped, b.tx_dropped),
     }

@@ -370,7 +370,7 @@ impl Host {
                 c.tx_dropped,
                 0,
                 0,
-                0,
+                c.rx_multicast,
                 0
             );
         }

@@ -85,6 +85,8 @@ pub struct IcmpMib {
     pub(crate) out_errors: u64,
     pub(crate) limited: u64,
 }
+    /// Held back for the sake of all (`OutRateLimitGlobal`): those of ICMPv6 as well count among ICMP's.
+    pub(crate) limited_together: u64,
 
 impl IcmpMib {
     /// A message of this type has come.
@@ -459,7 +461,7 @@ fn icmp(i: &IcmpMib) -> Vec<(String, i64)> {
     all.extend(named(&[
         ("OutMsgs", i.sent.values().sum()),
         ("OutErrors", i.out_errors),
-        ("OutRateLimitGlobal", 0),
+        ("OutRateLimitGlobal", i.limited_together),
         ("OutRateLimitHost", i.limited),
     ]));
     all.extend(of("Out", &i.sent));

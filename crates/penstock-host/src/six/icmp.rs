@@ -31,6 +31,8 @@ pub(crate) const ROUTER_ADVERTISEMENT: u8 = 134;
 pub(crate) const SOLICITATION: u8 = 135;
 /// Neighbour advertisement.
 pub(crate) const ADVERTISEMENT: u8 = 136;
+/// Redirect.
+pub(crate) const REDIRECT: u8 = 137;
 
 /// Codes of [`DEST_UNREACH`].
 pub(crate) const NOROUTE: u8 = 0;
@@ -135,7 +137,7 @@ impl Host {
             SOLICITATION | ADVERTISEMENT => self.ndisc_receive(packet, h, i, cx),
             ROUTER_SOLICITATION | ROUTER_ADVERTISEMENT => self.router_receive(packet, h, i, cx),
             // Redirects, listeners' reports.
-            130..=132 | 137 | 143 => self.discard(packet, "icmp6", "ignored", cx),
+            130..=132 | REDIRECT | 143 => self.discard(packet, "icmp6", "ignored", cx),
             PKT_TOOBIG => {
                 //= linux v6.12 net/ipv6/icmp.c icmpv6_notify: of a later fragment nobody knows whose it is
                 let later = |q: &Quoted| q.fragment.is_some_and(|f| f.offset() > 0);

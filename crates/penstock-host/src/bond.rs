@@ -1,6 +1,6 @@
 //! Bonds: several devices that are one. A frame leaves by one of them, as the mode says, or by all; what comes in by one comes in by the bond.
 //!
-//! [`hash`] says which way a flow goes, [`monitor`] which of them may be used, [`options`] what a command sets.
+//! [`hash`] says which way a flow goes, [`monitor`] which of them may be used, [`options`] what a command sets, [`procfs`] what `/proc/net/bonding` says.
 //!
 //! Follows: linux v6.12 `drivers/net/bonding/bond_main.c` `bond_enslave`, `__bond_release_one`, `bond_handle_frame`, `bond_xmit_roundrobin`,
 //! `bond_xmit_activebackup`, `bond_3ad_xor_xmit`, `bond_xmit_broadcast`, `bond_get_stats`.
@@ -10,6 +10,7 @@
 mod hash;
 mod monitor;
 mod options;
+mod procfs;
 #[cfg(test)]
 mod tests;
 
@@ -125,6 +126,8 @@ fn sum(a: Counters, b: Counters, sign: bool) -> Counters {
         rx_packets: add(a.rx_packets, b.rx_packets),
         rx_bytes: add(a.rx_bytes, b.rx_bytes),
         rx_dropped: add(a.rx_dropped, b.rx_dropped),
+        rx_otherhost: add(a.rx_otherhost, b.rx_otherhost),
+        rx_multicast: add(a.rx_multicast, b.rx_multicast),
         tx_packets: add(a.tx_packets, b.tx_packets),
         tx_bytes: add(a.tx_bytes, b.tx_bytes),
         tx_dropped: add(a.tx_dropped, b.tx_dropped),

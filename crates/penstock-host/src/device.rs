@@ -19,6 +19,7 @@ use crate::vlan::Vlan;
 use crate::wireguard::WireGuard;
 use penstock_lang::ip::LinkData;
 use penstock_model::{Kernel, PschedClock, Rng, Time};
+use penstock_packet::Skb;
 use penstock_sched::tree::Tree;
 use penstock_sched::{Actions, Cx, Device, Ledger};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,13 +31,17 @@ use std::ops::{Index, IndexMut};
 pub struct Counters {
     /// Frames received.
     pub rx_packets: u64,
-    /// Bytes received, Ethernet headers included.
+    /// Bytes received, Ethernet headers included; of `lo` without them.
     pub rx_bytes: u64,
     /// Frames received and thrown away (device down, unknown protocol).
     pub rx_dropped: u64,
+    /// Packets of IP received that were for another station (`otherhost` of `ip -s -s link`), such as those of a VLAN that the device does not know.
+    pub rx_otherhost: u64,
+    /// Frames for groups that a VLAN has received (`mcast` of `ip -s link`); other devices do not count them.
+    pub rx_multicast: u64,
     /// Frames taken by the wire.
     pub tx_packets: u64,
-    /// Bytes taken by the wire, Ethernet headers included.
+    /// Bytes taken by the wire, Ethernet headers included; of `lo` without them.
     pub tx_bytes: u64,
     /// Frames that never reached the qdisc (device down). A qdisc's drops are its own to count.
     pub tx_dropped: u64,
@@ -272,6 +277,12 @@ pub const MASTER: u32 = 0x400;
 pub const LOOPBACK: u32 = 0x8;
 
 impl NetDevice {
+    /// What a frame that the device sends or receives is worth in bytes: `lo` has taken the Ethernet header off when it counts.
+    //= linux v6.12 drivers/net/loopback.c loopback_xmit
+    #[inline(always)] // With each packet.
+    pub(crate) fn counted(&self, frame: &Skb) -> u64 {
+        u64::from(if self.loopback { frame.network_len() } else { frame.len })
+    }
     /// A device that is down and has never been up.
     pub(crate) fn new(host: &str, name: &str, class: &'static Class, kernel: Kernel, seed: u64) -> NetDevice {
         let loopback = class.kind == "loopback";

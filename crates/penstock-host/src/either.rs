@@ -5,7 +5,7 @@ use crate::route::{Key, RouteKind};
 use crate::six::{Key6, Kind6};
 use crate::tcp::TcpRoute;
 use penstock_model::{KernelError, Time};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 impl Host {
     /// The source address this machine speaks to `dst` with; `None` where there is no route.
@@ -20,9 +20,16 @@ impl Host {
     /// # Errors
     /// ENETUNREACH (101), EHOSTUNREACH (113), EACCES (13), EINVAL (22), as the way leads nowhere; EADDRNOTAVAIL (99) without an address.
     pub fn connects_by(&mut self, bound: u32, dst: IpAddr) -> Result<IpAddr, KernelError> {
+        self.connects_marked(0, bound, dst)
+    }
+    /// The same of a socket whose packets have a mark (`SO_MARK`).
+    ///
+    /// # Errors
+    /// As [`Host::connects_by`].
+    pub fn connects_marked(&mut self, mark: u32, bound: u32, dst: IpAddr) -> Result<IpAddr, KernelError> {
         let errno = match dst {
             IpAddr::V4(dst) => {
-                let key = Key { oif: bound, ..Key::to(dst) };
+                let key = Key { oif: bound, mark, ..Key::to(dst) };
                 let hop = if bound != 0 { self.route_bound(key) } else { self.route_output(key) };
                 match hop.kind {
                     Some(RouteKind::Unicast | RouteKind::Local | RouteKind::Broadcast) => 0,
@@ -32,7 +39,7 @@ impl Host {
                     Some(RouteKind::Throw) | None => 101,
                 }
             }
-            IpAddr::V6(dst) => match self.lookup6(&Key6::to(dst)).kind {
+            IpAddr::V6(dst) => match self.lookup6(&Key6 { mark, ..Key6::to(dst) }).kind {
                 Some(kind) if kind.leads() => 0,
                 Some(Kind6::Unreachable) => 113,
                 Some(Kind6::Prohibit) => 13,
@@ -46,6 +53,33 @@ impl Host {
                 let ip = if dst.is_ipv4() { &mut self.snmp.ip } else { &mut self.snmp.ip6 };
                 ip.out_no_routes += u64::from(errno == 101);
                 Err(KernelError::errno(errno))
+            }
+        }
+    }
+    /// The source address of a socket of IPv6 that speaks to `dst` over device `dev` (`%dev` behind an address, `IPV6_PKTINFO`), and the device. 0: that
+    /// which the first route names, also where the address means something on one link only.
+    ///
+    /// # Errors
+    /// As [`Host::connects_by`].
+    pub fn connects_over(
+        &mut self,
+        mark: u32,
+        dev: u32,
+        dst: Ipv6Addr,
+    ) -> Result<(Ipv6Addr, u32), KernelError> {
+        let key = Key6 { mark, oif: dev, strict: dev != 0, ..Key6::to(dst) };
+        let hop = self.lookup6(&key);
+        match hop.kind {
+            Some(kind) if kind.leads() => {
+                let source = self.source6(&hop, dst).ok_or(KernelError::errno(99))?;
+                Ok((source, if hop.oif != 0 { hop.oif } else { dev }))
+            }
+            Some(Kind6::Unreachable) => Err(KernelError::errno(113)),
+            Some(Kind6::Prohibit) => Err(KernelError::errno(13)),
+            Some(_) => Err(KernelError::errno(KernelError::EINVAL)),
+            None => {
+                self.snmp.ip6.out_no_routes += 1;
+                Err(KernelError::errno(101))
             }
         }
     }

@@ -1,11 +1,11 @@
 //! ICMP: echo replies, and the errors a host or router sends.
 //!
-//! Follows: linux v6.12 `net/ipv4/icmp.c` (`icmp_echo`, `__icmp_send`, `icmpv4_xrlim_allow`), `inetpeer.c`
+//! Follows: linux v6.12 `net/ipv4/icmp.c` (`icmp_echo`, `__icmp_send`, `icmpv4_xrlim_allow`, `icmp_global_allow`, `icmp_global_consume`), `inetpeer.c`
 //! `inet_peer_xrlim_allow`; RFC 792, RFC 1812.
-//! Differs: no timestamps, no limit on all messages together (`icmp_msgs_per_sec`, 6.12).
+//! Differs: no timestamps.
 
 use crate::{Host, HostCx, timer};
-use penstock_model::{Handle, Kernel, Time};
+use penstock_model::{Handle, Kernel, Rng, Time};
 use penstock_packet::headers::{ETH_HLEN, Quoted, ipproto};
 use penstock_packet::{Icmp, IcmpBody, Ipv4, L3, L4, Packet, Skb};
 use std::net::Ipv4Addr;
@@ -33,6 +33,41 @@ pub(crate) struct Bucket {
     last: i64,
     /// Redirects that were sent in vain.
     redirects: i64,
+}
+
+/// Tokens for all errors of a machine, of both families, which those to one peer take as well (`icmp_msgs_per_sec`, `icmp_msgs_burst`).
+#[derive(Clone, Debug)]
+pub(crate) struct Together {
+    /// In errors; one takes none, one or two, so that nobody can count them.
+    credit: i64,
+    /// The tick at which they were added last.
+    stamp: Option<i64>,
+    dice: Rng,
+}
+
+impl Together {
+    pub(crate) fn new(dice: Rng) -> Together {
+        Together { credit: 0, stamp: None, dice }
+    }
+    /// Whether there is any left; what has become due is added where there was none. `limits` are errors a second, and at most so many.
+    //= linux v6.12 net/ipv4/icmp.c icmp_global_allow
+    fn allow(&mut self, tick: i64, hz: i64, limits: (i64, i64)) -> bool {
+        if self.credit > 0 {
+            return true;
+        }
+        let since = self.stamp.map_or(hz, |stamp| (tick - stamp).min(hz));
+        let more = limits.0 * since / hz;
+        if since < hz / 50 || more == 0 {
+            return false;
+        }
+        self.stamp = Some(tick);
+        self.credit = (self.credit + more).min(limits.1);
+        true
+    }
+    //= linux v6.12 net/ipv4/icmp.c icmp_global_consume
+    pub(crate) fn consume(&mut self) {
+        self.credit -= i64::from(self.dice.below(3));
+    }
 }
 
 /// What an ICMP message quotes of a packet.
@@ -97,7 +132,7 @@ impl Bucket {
 impl Host {
     /// Sends an ICMP error about `packet`, unless RFC 1122 and 1812 forbid it: not about ICMP errors, broadcasts
     /// or later fragments. `info` is the next hop's MTU in "fragmentation needed", otherwise 0.
-    /// At most one a second to a peer once six have gone out (`icmp_ratelimit`).
+    /// At most one a second to a peer once six have gone out (`icmp_ratelimit`), and of all together some 1000 a second (`icmp_msgs_per_sec`).
     pub fn icmp_send(&mut self, packet: &Skb, ty: u8, code: u8, info: u16, cx: &mut HostCx<'_>) {
         self.icmp_send_by(packet.iif, packet, ty, code, info, cx);
     }
@@ -134,11 +169,19 @@ impl Host {
         if h.src.is_unspecified() || self.is_broadcast_at(dev, h.dst) {
             return;
         }
-        // Fragmentation needed is never limited: path MTU discovery hangs on it. Nor are redirects (icmp_ratemask), which have limits of their own.
-        let limited = (ty, code) != (DEST_UNREACH, 4) && ty != REDIRECT;
-        if limited && !self.xrlim_allow(self.vrf_of(dev), h.src, cx.now) {
-            self.snmp.icmp.limited += 1;
-            return;
+        // Fragmentation needed is never limited: path MTU discovery hangs on it. Nor are by themselves redirects (icmp_ratemask), which have limits of
+        // their own, and what is about a packet from lo.
+        let from_lo = self.devices.get(dev).is_some_and(|d| d.loopback);
+        if !from_lo && (ty, code) != (DEST_UNREACH, 4) && self.is_limited(ty) {
+            if !self.global_allow(cx.now) {
+                self.snmp.icmp.limited_together += 1;
+                return;
+            }
+            if !self.xrlim_allow(self.vrf_of(dev), h.src, cx.now) {
+                self.snmp.icmp.limited += 1;
+                return;
+            }
+            self.icmp_together.consume();
         }
         let src = if self.is_local_at(dev, h.dst) { h.dst } else { Ipv4Addr::UNSPECIFIED };
         let tos = (h.tos & 0x1e) | 0xc0;
@@ -147,13 +190,34 @@ impl Host {
         self.icmp_output((src, h.src), tos, l4, (dev, packet), cx);
     }
 
+    /// Whether messages of a type are limited at all (`icmp_ratemask`): without a setting unreachable, source quench, time exceeded and parameter problem.
+    //= linux v6.12 net/ipv4/icmp.c icmpv4_mask_allow
+    fn is_limited(&self, ty: u8) -> bool {
+        let mask = self.number("net.ipv4.icmp_ratemask").unwrap_or(0x1818);
+        ty <= 18 && mask >> ty & 1 == 1
+    }
+    /// Whether this machine may send one more error at all, of either family; 2.6.35 has no such limit.
+    pub(crate) fn global_allow(&mut self, now: Time) -> bool {
+        if self.kernel == Kernel::V2_6_35 {
+            return true;
+        }
+        let begins = if self.kernel == Kernel::V7_2 { (10_000, 10_000) } else { (1000, 50) };
+        let per_second = self.number("net.ipv4.icmp_msgs_per_sec").unwrap_or(begins.0);
+        let limits = (per_second, self.number("net.ipv4.icmp_msgs_burst").unwrap_or(begins.1));
+        let hz = i64::from(self.hz);
+        self.icmp_together.allow(timer::ticks(self.hz, now), hz, limits)
+    }
+    /// What a command has set a key of numbers to.
+    fn number(&self, key: &str) -> Option<i64> {
+        self.sysctl.kept.get(key)?.parse().ok()
+    }
     /// `inet_peer_xrlim_allow` with `icmp_ratelimit`, which begins at 1000 ms; 0 lets all pass, and up to 6.12 leaves no tokens to `ip_error`.
     fn xrlim_allow(&mut self, vrf: u32, peer: Ipv4Addr, now: Time) -> bool {
         if vrf == 0 && self.is_local(peer) {
             return true;
         }
         let hz = i64::from(self.hz);
-        let set = self.sysctl.kept.get("net.ipv4.icmp_ratelimit").and_then(|ms| ms.parse::<i64>().ok());
+        let set = self.number("net.ipv4.icmp_ratelimit");
         let timeout = set.map_or(hz, |ms| (ms.clamp(0, 1 << 31) * hz + 999) / 1000);
         if timeout == 0 && self.kernel == Kernel::V7_2 {
             return true;
@@ -238,6 +302,35 @@ impl Host {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A burst of 50, of which each error takes one on average, then 20 every 20 ms.
+    #[test]
+    fn all_errors_together_are_limited() {
+        let mut together = Together::new(Rng::named(1, "icmp"));
+        let mut sent = |ticks: std::ops::Range<i64>| {
+            ticks
+                .map(|tick| {
+                    (0..100)
+                        .filter(|_| {
+                            let may = together.allow(tick, 100, (1000, 50));
+                            if may {
+                                together.consume();
+                            }
+                            may
+                        })
+                        .count()
+                })
+                .collect::<Vec<_>>()
+        };
+        let at_once = sent(500..501)[0];
+        assert!((30..80).contains(&at_once), "{at_once}");
+        let later = sent(501..601);
+        // Not before two ticks are over, and never more than what these are worth, or so.
+        assert_eq!(later[0], 0);
+        assert!(later.windows(2).all(|two| two[0] == 0 || two[1] == 0), "{later:?}");
+        assert!((850..1150).contains(&later.iter().sum::<usize>()), "{later:?}");
+        assert!(!Together::new(Rng::named(1, "icmp")).allow(0, 100, (0, 50)));
+    }
 
     #[test]
     fn redirects_come_twice_as_late_each_time_and_end_until_a_silence() {

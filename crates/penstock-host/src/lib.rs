@@ -352,6 +352,7 @@ pub struct Host {
     pub(crate) tunnels: tunnel::Tunnels,
     /// By VRF (0: none) and peer.
     pub(crate) icmp_buckets: BTreeMap<(u32, Ipv4Addr), icmp::Bucket>,
+    pub(crate) icmp_together: icmp::Together,
     /// By source and destination, of 2.6.35.
     pub(crate) redirected: BTreeMap<(Ipv4Addr, Ipv4Addr), icmp::Bucket>,
     /// The blocks of filters that its qdiscs share.
@@ -436,6 +437,7 @@ impl Host {
             sysctl: Settings::default(),
             unfollowed: BTreeSet::new(),
             icmp_buckets: BTreeMap::new(),
+            icmp_together: icmp::Together::new(Rng::named(seed, &format!("host:{name}/icmp"))),
             timers: timer::Timers::default(),
             drops: Ledger::new(),
             cwnd_table: None,

@@ -273,11 +273,12 @@ impl Host {
             return "DOWN";
         }
         if !self.carrier(device) {
-            return if device.lower.is_some() && device.carrier.is_none() {
-                "LOWERLAYERDOWN"
-            } else {
-                "DOWN"
-            };
+            //= linux v6.12 net/core/link_watch.c default_operstate: an index of the other end is looked for here, whichever namespace that is in
+            let below = device.lower.filter(|_| device.carrier.is_none());
+            let strange = |i: u32| i == device.ifindex || self.devices.get(i).is_none_or(|d| self.carrier(d));
+            let other =
+                self.kernel >= Kernel::V6_12 && device.is_veth() && below.is_some_and(|b| strange(b.ifindex));
+            return if below.is_some() && !other { "LOWERLAYERDOWN" } else { "DOWN" };
         }
         let known = device.class.carrier_known
             || device.carrier.is_some()

@@ -84,7 +84,7 @@ impl Host {
             return;
         }
         device.counters.rx_packets += 1;
-        device.counters.rx_bytes += u64::from(frame.len);
+        device.counters.rx_bytes += device.counted(&frame);
         frame.iif = ifindex;
         frame.sender = Sender::default();
         if !device.loopback {

@@ -5,7 +5,7 @@
 
 use crate::Host;
 use crate::route::{Key, RouteKind};
-use penstock_model::{Span, Time};
+use penstock_model::{Kernel, Span, Time};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -84,12 +84,20 @@ impl Host {
         self.paths.known.insert(dst, (mtu, locked, now + EXPIRES));
         self.fib.turn_lasts(dst, now + EXPIRES);
     }
+    /// A packet to `dst` goes into a tunnel, which has room for `mtu` bytes: that is known from then on, also where the device's MTU says the same. It is
+    /// noted anew when half of its time is over.
+    //= linux v6.12 net/ipv4/ip_tunnel.c tnl_update_pmtu; net/ipv4/route.c __ip_rt_update_pmtu
+    pub(crate) fn room_in_tunnel(&mut self, dst: Ipv4Addr, mtu: u32, now: Time) {
+        let lasts = |k: &Known| (k.0, k.1) == (mtu, false) && k.2 - now > Span::from_secs(300);
+        if self.kernel >= Kernel::V6_12 && !self.paths.find(dst, now).is_some_and(lasts) {
+            self.frag_needed(dst, mtu, now);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use penstock_model::Kernel;
 
     #[test]
     fn a_path_is_known_for_ten_minutes() {

@@ -109,6 +109,12 @@ impl Host {
         if let Some(text) = self.read_parameter(path) {
             return Ok(text);
         }
+        if let Some(file) = path.strip_prefix("/proc/net/vlan/") {
+            return self.proc_vlan(file).ok_or(NOT_FOUND);
+        }
+        if let Some(name) = path.strip_prefix("/proc/net/bonding/") {
+            return self.proc_bonding(name).ok_or(NOT_FOUND);
+        }
         match path {
             "/proc/net/dev" => Ok(self.proc_net_dev()),
             "/proc/net/route" => Ok(self.proc_net_route()),
@@ -248,6 +254,7 @@ impl Host {
                 let tracks = self.netfilter.tracking().has_files();
                 let all = [
                     ("arp", true),
+                    ("bonding", !self.bonding_names().is_empty()),
                     ("dev", true),
                     ("dev_mcast", true),
                     ("igmp", true),
@@ -260,10 +267,13 @@ impl Host {
                     ("route", true),
                     ("snmp", self.has_snmp()),
                     ("snmp6", self.has_snmp()),
+                    ("vlan", !self.vlan_files().is_empty()),
                     ("xt_recent", !self.netfilter.recent_names().is_empty()),
                 ];
                 Some(all.into_iter().filter(|f| f.1).map(|f| f.0.to_owned()).collect())
             }
+            "/proc/net/bonding" => Some(self.bonding_names()).filter(|names| !names.is_empty()),
+            "/proc/net/vlan" => Some(self.vlan_files()).filter(|files| !files.is_empty()),
             "/proc/net/ipt_hashlimit" if self.netfilter.limits_hashes() => {
                 Some(self.netfilter.hashlimit_names(Family::Ip))
             }
@@ -363,7 +373,7 @@ impl Host {
                 0,
                 0,
                 0,
-                0,
+                c.rx_multicast,
                 c.tx_bytes,
                 c.tx_packets,
                 0,

@@ -58,13 +58,7 @@ impl Host {
     /// Tells the sender of a packet that goes out where it came in of the way it could have taken itself.
     #[cold]
     pub(crate) fn redirect(&mut self, port: u32, packet: &Skb, h: Ipv4, hop: Hop, cx: &mut HostCx<'_>) {
-        if !self.redirects_either(port, |r| r.send) || !self.sends_directly(port, packet, h) {
-            return;
-        }
-        let gateway = (hop.next != h.dst).then_some(hop.next);
-        if !self.redirects_either(port, |r| r.shared)
-            && !self.is_onlink(port, h.src, gateway.unwrap_or(h.src))
-        {
+        if !self.would_redirect(port, packet.mark, h, hop) {
             return;
         }
         let hz = i64::from(self.hz);
@@ -83,10 +77,19 @@ impl Host {
             self.icmp_send_info(port, packet, (icmp::REDIRECT, 1), u32::from(hop.next), cx);
         }
     }
+    /// Whether the sender of a packet that comes in by `port` and goes on by it would be told of a better way (`RTCF_DOREDIRECT`).
+    //= linux v6.12 net/ipv4/route.c __mkroute_input
+    pub(crate) fn would_redirect(&self, port: u32, mark: u32, h: Ipv4, hop: Hop) -> bool {
+        if !self.redirects_either(port, |r| r.send) || !self.sends_directly(port, mark, h) {
+            return false;
+        }
+        let gateway = (hop.next != h.dst).then_some(hop.next);
+        self.redirects_either(port, |r| r.shared) || self.is_onlink(port, h.src, gateway.unwrap_or(h.src))
+    }
     /// Whether the way back to a packet's sender has no gateway between.
     //= linux v6.12 net/ipv4/fib_frontend.c __fib_validate_source
-    fn sends_directly(&self, port: u32, packet: &Skb, h: Ipv4) -> bool {
-        let mark = if self.is_valid_mark(port) { packet.mark } else { 0 };
+    fn sends_directly(&self, port: u32, mark: u32, h: Ipv4) -> bool {
+        let mark = if self.is_valid_mark(port) { mark } else { 0 };
         let l3mdev = self.vrf_of(port);
         let back = Key { src: h.dst, tos: h.tos & 0x1c, mark, l3mdev, ..Key::to(h.src) };
         let direct = |key: &Key| match self.fib.search_route(key) {

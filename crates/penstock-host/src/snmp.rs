@@ -5,6 +5,7 @@
 
 use crate::Host;
 use penstock_model::Kernel;
+use penstock_packet::headers::{Quoted, ipproto};
 use penstock_packet::{L4, Skb};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -84,6 +85,8 @@ pub struct IcmpMib {
     pub(crate) checksum_errors: u64,
     pub(crate) out_errors: u64,
     pub(crate) limited: u64,
+    /// Held back for the sake of all (`OutRateLimitGlobal`): those of ICMPv6 as well count among ICMP's.
+    pub(crate) limited_together: u64,
 }
 
 impl IcmpMib {
@@ -145,6 +148,15 @@ impl Snmp {
     /// What the connections of this machine have counted that are still there, by the names of `nstat`.
     pub fn tell_tcp(&mut self, counted: BTreeMap<&'static str, u64>) {
         self.tcp = counted;
+    }
+    /// An error of ICMP has come about a packet of nobody here.
+    //= linux v6.12 net/ipv4/udp.c __udp4_lib_err; net/ipv4/tcp_ipv4.c tcp_v4_err; and of IPv6
+    fn error_of_nobody(&mut self, six: bool) {
+        if six {
+            self.icmp6.in_errors += 1;
+        } else {
+            self.icmp.in_errors += 1;
+        }
     }
     /// A packet for this machine has a checksum that is wrong behind its IP header.
     //= linux v6.12 net/ipv4/tcp_ipv4.c tcp_v4_rcv; net/ipv4/udp.c __udp4_lib_rcv; net/ipv4/icmp.c icmp_rcv; and of IPv6
@@ -247,6 +259,15 @@ fn named(all: &[(&str, u64)]) -> Vec<(String, i64)> {
 }
 
 impl Host {
+    /// An error of ICMP has come about a segment or datagram that no socket here has sent. What tunnels send in datagrams is theirs to hear of.
+    //= linux v6.12 net/ipv4/udp.c __udp4_lib_err_encap
+    pub fn error_of_nobody(&mut self, six: bool, about: &Quoted) {
+        let of_tunnel = self.has_vxlan_port(about.dport) || self.is_wireguards(about.sport);
+        if about.protocol == ipproto::UDP && of_tunnel {
+            return;
+        }
+        self.snmp.error_of_nobody(six);
+    }
     /// The counters, to be raised by whoever has the sockets.
     pub fn snmp_mut(&mut self) -> &mut Snmp {
         &mut self.snmp
@@ -459,7 +480,7 @@ fn icmp(i: &IcmpMib) -> Vec<(String, i64)> {
     all.extend(named(&[
         ("OutMsgs", i.sent.values().sum()),
         ("OutErrors", i.out_errors),
-        ("OutRateLimitGlobal", 0),
+        ("OutRateLimitGlobal", i.limited_together),
         ("OutRateLimitHost", i.limited),
     ]));
     all.extend(of("Out", &i.sent));

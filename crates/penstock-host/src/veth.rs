@@ -8,6 +8,7 @@
 //! Differs: a carrier comes and goes at once, not when the work queue comes by; no GRO, no XDP.
 
 use crate::device::Lower;
+use crate::neigh::Nud;
 use crate::{Effect, Host, HostCx};
 use penstock_model::{Kernel, Time};
 use penstock_packet::{Packet, Skb};
@@ -40,6 +41,12 @@ impl Host {
             let mut cx = Cx { now, rng: &mut device.rng, drops, acts };
             device.tree.set_up(false, &mut cx);
             device.tree.set_up(true, &mut cx);
+        }
+        if !on && self.devices[ifindex].up && self.kernel >= Kernel::V6_12 {
+            //= linux v6.12 net/core/neighbour.c neigh_carrier_down: all but those that a command has made
+            let passing = |at: &u32| self.neigh.at(*at).state != Nud::Permanent;
+            let there: Vec<u32> = self.neigh.of_device(ifindex).filter(passing).collect();
+            there.into_iter().for_each(|at| self.neigh_delete(at));
         }
         self.keep_drops(ifindex);
         if on && self.devices[ifindex].up && !self.devices[ifindex].six.conf.disabled {

@@ -5,9 +5,11 @@
 //! Differs: every card inserts and takes off tags by itself (`NETIF_F_HW_VLAN_*`): a tag is beside the frame, counts on the wire
 //! and in no queue; `REORDER_HDR`, GVRP and MVRP change nothing.
 
+mod procfs;
+
 use crate::{Host, HostCx, Timer};
 use penstock_lang::ip::LinkData;
-use penstock_packet::{Packet, Skb};
+use penstock_packet::{L3, Packet, Skb};
 use penstock_sched::Xmit;
 use std::collections::BTreeMap;
 
@@ -133,6 +135,10 @@ impl Host {
         if rare.ptype != Some(OTHERHOST) {
             return Some(frame);
         }
+        //= linux v6.12 net/ipv4/ip_input.c ip_rcv_core; net/ipv6/ip6_input.c ip6_rcv_core
+        if matches!(frame.l3, L3::Ipv4(_) | L3::Ipv6(_)) {
+            self.devices[ifindex].counters.rx_otherhost += 1;
+        }
         self.discard(frame, "netif", "other-host", cx);
         None
     }
@@ -156,6 +162,9 @@ impl Host {
         device.counters.rx_packets += 1;
         // The Ethernet header is off by then.
         device.counters.rx_bytes += u64::from(frame.network_len());
+        // PACKET_MULTICAST, which a broadcast is not.
+        let group = frame.eth.1[0] & 1 == 1 && frame.eth.1 != [0xff; 6];
+        device.counters.rx_multicast += u64::from(group);
         frame.iif = vlan;
         self.netif_receive(vlan, frame, cx);
     }

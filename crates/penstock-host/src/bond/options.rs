@@ -250,6 +250,13 @@ impl Host {
     }
 }
 
+impl Reselect {
+    /// The word of it.
+    pub(crate) fn name(self) -> &'static str {
+        RESELECT[self as usize].0
+    }
+}
+
 impl Mode {
     /// The word of it.
     pub(crate) fn name(self) -> &'static str {

@@ -195,12 +195,16 @@ impl Host {
         }
     }
 
-    fn uname(&self, line: &Line) -> Output {
-        let release = match self.kernel {
+    /// The kernel's release, as `uname -r` has it.
+    pub(crate) fn kernel_release(&self) -> &'static str {
+        match self.kernel {
             Kernel::V2_6_35 => "2.6.35-22-generic",
             Kernel::V6_12 => "6.12.0",
             Kernel::V7_2 => "7.2.0",
-        };
+        }
+    }
+    fn uname(&self, line: &Line) -> Output {
+        let release = self.kernel_release();
         let parts = [
             ('s', "--kernel-name", "Linux"),
             ('n', "--nodename", self.name.as_str()),

@@ -218,6 +218,11 @@ impl Host {
         if key.starts_with("net.bridge.") && !self.has_br_netfilter() {
             return None;
         }
+        if self.kernel == Kernel::V7_2
+            && matches!(key, "net.ipv4.icmp_msgs_per_sec" | "net.ipv4.icmp_msgs_burst")
+        {
+            return Some("10000");
+        }
         let own = KEYS.iter().find(|k| k.0 == key).or_else(|| more::find(key)).map(|k| k.1);
         own.or_else(|| more::elsewhere(key))
     }
@@ -296,6 +301,7 @@ impl Host {
                     "net.ipv4.tcp_ecn_option" | "net.ipv4.tcp_ecn_option_beacon" => 3,
                     "net.ipv4.tcp_dsack" | "net.ipv4.tcp_frto" | "net.ipv4.tcp_recovery" => 255,
                     "net.ipv4.tcp_pacing_ca_ratio" | "net.ipv4.tcp_pacing_ss_ratio" => 1_000,
+                    "net.ipv4.icmp_msgs_per_sec" | "net.ipv4.icmp_msgs_burst" => i64::from(i32::MAX),
                     _ => i64::MAX,
                 };
                 if most < i64::MAX

@@ -170,6 +170,8 @@ pub struct Netfilter {
     busy6: u8,
     /// Whether any chain of nft hangs at a device.
     device_chains: bool,
+    /// Whether a rule asks what a connection has carried.
+    counts: bool,
     /// Whether addresses may be translated.
     translates: bool,
     /// A rule asks or has asked for a bridge's ports, for which its module loads br_netfilter.
@@ -225,6 +227,7 @@ impl Netfilter {
             busy: 0,
             busy6: 0,
             device_chains: false,
+            counts: false,
             translates: false,
             physdev: false,
             looked: Looked::default(),
@@ -367,6 +370,19 @@ impl Netfilter {
         if nat || self.tables.iter().any(asks) || self.nft.tracks() {
             self.tracking.on = true;
         }
+        //= linux v6.12 net/netfilter/xt_connbytes.c connbytes_mt_check; net/netfilter/nft_ct.c nft_ct_get_init: the first rule that asks turns it on
+        let counts = |family: &Vec<TableState>| {
+            let asks = |m: &Match| matches!(m, Match::Connbytes { .. });
+            let rules = |t: &TableState| {
+                t.chains().iter().any(|c| c.rules.iter().any(|r| r.rule.matches.iter().any(asks)))
+            };
+            family.iter().any(rules)
+        };
+        let counts = self.tables.iter().any(counts) || self.nft.counts();
+        if counts && !self.counts {
+            self.tracking.shows_counts = true;
+        }
+        self.counts = counts;
         for family in [Family::Ip, Family::Ip6] {
             let translates = self.loaded(family).contains(&Table::Nat) || self.nft.translates(family);
             for hook in Hook::ALL {

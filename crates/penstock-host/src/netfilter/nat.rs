@@ -280,6 +280,13 @@ impl Tracking {
             self.forget(id);
             return Fate::Drop;
         }
+        if error && is_redirect(skb) {
+            // Those it is about would speak with each other past what is translated, or may be about to.
+            let decided = c.has(done(true)) && c.has(done(false));
+            if !decided || c.has(status::SRC_NAT) || c.has(status::DST_NAT) {
+                return Fate::Drop;
+            }
+        }
         let bit = if source != known.reply { status::SRC_NAT } else { status::DST_NAT };
         if !c.has(bit) {
             return Fate::Accept;
@@ -291,6 +298,12 @@ impl Tracking {
         put(skb, there.answer(), source, error);
         Fate::Accept
     }
+}
+
+/// Whether a message of ICMP tells of a better gateway.
+fn is_redirect(skb: &Skb) -> bool {
+    let ty = if matches!(skb.l3, L3::Ipv4(_)) { crate::icmp::REDIRECT } else { crate::six::icmp::REDIRECT };
+    matches!(skb.l4, L4::Icmp(i) if i.ty == ty)
 }
 
 /// `nf_nat_ipv4_manip_pkt`, `nf_nat_ipv6_manip_pkt`: source or destination become the tuple's.

@@ -400,7 +400,7 @@ impl Host {
             return;
         }
         device.counters.tx_packets += 1;
-        device.counters.tx_bytes += u64::from(packet.len);
+        device.counters.tx_bytes += device.counted(&packet);
         packet.eth = ([0; 6], [0; 6]);
         self.depth += 1;
         self.receive(ifindex, packet, cx);
@@ -441,7 +441,7 @@ impl Host {
             && let Some(device) = self.devices.get_mut(ifindex)
         {
             device.counters.tx_packets += 1;
-            device.counters.tx_bytes += u64::from(packet.len);
+            device.counters.tx_bytes += device.counted(packet);
             if let Some(tap) = &mut device.tap {
                 tap.leaves(cx.now, packet);
             }

@@ -1,7 +1,7 @@
 //! ICMPv6: echo replies, errors, and what comes of those of others.
 //!
 //! Follows: linux v6.12 `net/ipv6/icmp.c` `icmp6_send`, `icmpv6_xrlim_allow`, `icmpv6_echo_reply`, `icmpv6_rcv`; RFC 4443.
-//! Differs: no limit on all messages together (`icmp_msgs_per_sec`); no node information, no multicast listeners.
+//! Differs: no node information, no multicast listeners.
 
 use super::{HEADER, Key6, Kind6, MIN_MTU, needs_link};
 use crate::icmp::Bucket;
@@ -31,6 +31,8 @@ pub(crate) const ROUTER_ADVERTISEMENT: u8 = 134;
 pub(crate) const SOLICITATION: u8 = 135;
 /// Neighbour advertisement.
 pub(crate) const ADVERTISEMENT: u8 = 136;
+/// Redirect.
+pub(crate) const REDIRECT: u8 = 137;
 
 /// Codes of [`DEST_UNREACH`].
 pub(crate) const NOROUTE: u8 = 0;
@@ -66,9 +68,17 @@ impl Host {
         if error {
             return;
         }
-        if ty != PKT_TOOBIG && !self.xrlim_allow6(h.src, packet.iif, cx) {
-            self.snmp.icmp6.limited += 1;
-            return;
+        // What is about a packet from lo is not limited.
+        if ty != PKT_TOOBIG && !self.devices.get(packet.iif).is_some_and(|d| d.loopback) {
+            if !self.global_allow(cx.now) {
+                self.snmp.icmp.limited_together += 1;
+                return;
+            }
+            if !self.xrlim_allow6(h.src, packet.iif, cx) {
+                self.snmp.icmp6.limited += 1;
+                return;
+            }
+            self.icmp_together.consume();
         }
         let src = match !group && self.is_own6(h.dst) {
             true => h.dst,
@@ -127,7 +137,7 @@ impl Host {
             SOLICITATION | ADVERTISEMENT => self.ndisc_receive(packet, h, i, cx),
             ROUTER_SOLICITATION | ROUTER_ADVERTISEMENT => self.router_receive(packet, h, i, cx),
             // Redirects, listeners' reports.
-            130..=132 | 137 | 143 => self.discard(packet, "icmp6", "ignored", cx),
+            130..=132 | REDIRECT | 143 => self.discard(packet, "icmp6", "ignored", cx),
             PKT_TOOBIG => {
                 //= linux v6.12 net/ipv6/icmp.c icmpv6_notify: of a later fragment nobody knows whose it is
                 let later = |q: &Quoted| q.fragment.is_some_and(|f| f.offset() > 0);

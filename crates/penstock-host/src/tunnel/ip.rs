@@ -181,6 +181,10 @@ impl Host {
             }
             None => device.route_mtu(),
         };
+        let bridged = device.bridged;
+        if let (L3::Ipv4(h), false) = (inner, bridged) {
+            self.room_in_tunnel(h.dst, mtu, cx.now);
+        }
         let too_big = packet.network_len() > mtu;
         match inner {
             L3::Ipv4(h) if too_big && h.frag_off & IP_DF != 0 => {
@@ -230,8 +234,9 @@ impl Host {
                 self.tunnels.narrow(dst, u32::from(i.seq), cx.now);
                 return;
             }
-            // A source route failed: of no packet of ours.
+            // A source route failed: of no packet of ours. Nor have packets of GRE a port.
             (icmp::DEST_UNREACH, 5) => return,
+            (icmp::DEST_UNREACH, 3) if about.protocol == ipproto::GRE => return,
             (icmp::DEST_UNREACH, _) | (icmp::TIME_EXCEEDED, 0) => {}
             _ => return,
         }

@@ -294,6 +294,9 @@ impl Host {
         let out = self.out_device(&hop);
         let (mtu, _) = self.tunnels.path(dst, hop.longest(self.devices[out].mtu), cx.now);
         if whole && packet.network_len() > mtu {
+            //= linux v6.12 net/ipv4/ip_output.c ip_fragment: this machine hears of it itself
+            self.snmp.ip.frag_fails += 1;
+            self.icmp_send_by(out, &packet, crate::icmp::DEST_UNREACH, 4, mtu as u16, cx);
             self.discard(packet, "ip_output", "frag-needed", cx);
             return false;
         }

@@ -217,7 +217,7 @@ impl Host {
             self.lost_in_tunnel(ifindex, frame, if circular { "loop" } else { "no-route" }, cx);
             return;
         }
-        self.vxlan_learns_way(ifindex, &hop, remote, frame.network_len(), cx);
+        self.vxlan_learns_way(ifindex, &hop, remote, &frame, cx);
         let (_, locked) = self.tunnels.path(remote, u32::MAX, cx.now);
         let src = if local.is_unspecified() { self.source_for(&hop, remote) } else { local };
         let outer = Host::outer(src, remote, ipproto::UDP, outer_tos, ttl, whole && !locked);
@@ -227,13 +227,17 @@ impl Host {
         self.iptunnel_xmit(ifindex, frame, hop, carried, cx);
     }
     /// `skb_tunnel_check_pmtu`: a frame that is too long for the way teaches this machine to send shorter ones.
-    fn vxlan_learns_way(&mut self, ifindex: u32, hop: &Hop, remote: Ipv4Addr, len: u32, cx: &HostCx<'_>) {
+    fn vxlan_learns_way(&mut self, ifindex: u32, hop: &Hop, remote: Ipv4Addr, frame: &Skb, cx: &HostCx<'_>) {
         let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
         let (mtu, _) = self.tunnels.path(remote, hop.longest(self.devices[oif].mtu), cx.now);
         let room = mtu.saturating_sub(HEADROOM);
-        if len > room {
+        if frame.network_len() > room {
             let device = &mut self.devices[ifindex];
             device.path_mtu = room.max(super::MIN_PMTU);
+            let bridged = device.bridged;
+            if let (L3::Ipv4(h), false) = (frame.innermost().0, bridged) {
+                self.room_in_tunnel(h.dst, room, cx.now);
+            }
         }
     }
     /// `udp_flow_src_port`: of the range, by the hash of the flow.

@@ -285,7 +285,8 @@ fn datagrams(mut watch: Watch<'_>) -> Result<(RecvReport, OwnedFd), String> {
     // Of no use where the socket is one of IPv4.
     let _ = setsockopt(&socket, sockopt::Ipv6RecvTClass, &true);
     if let Some(bytes) = options.rcvbuf {
-        setsockopt(&socket, sockopt::RcvBuf, &bytes).map_err(|e| say("rcvbuf", e))?;
+        // The kernel doubles what it is told (sk_setsockopt), and an experiment says what the buffer has.
+        setsockopt(&socket, sockopt::RcvBuf, &(bytes / 2)).map_err(|e| say("rcvbuf", e))?;
     }
     let mut buffer = vec![0u8; 65_536];
     let mut control = nix::cmsg_space!(TimeSpec, u8, i32, [u8; 16]);
@@ -364,7 +365,8 @@ fn stream(mut watch: Watch<'_>) -> Result<(RecvReport, OwnedFd), String> {
     let options = watch.options;
     let fd = bound(SockType::Stream, options)?;
     if let Some(bytes) = options.rcvbuf {
-        setsockopt(&fd, sockopt::RcvBuf, &bytes).map_err(|e| say("rcvbuf", e))?;
+        // The kernel doubles what it is told (sk_setsockopt), and an experiment says what the buffer has.
+        setsockopt(&fd, sockopt::RcvBuf, &(bytes / 2)).map_err(|e| say("rcvbuf", e))?;
     }
     set_cc(&fd, options.cc.as_ref())?;
     if let Some(mss) = options.mss {

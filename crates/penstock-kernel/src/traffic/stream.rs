@@ -74,7 +74,8 @@ fn connect(goal: &Goal, options: &SendOptions) -> Result<Result<TcpStream, nix::
             setsockopt(&fd, sockopt::TcpMaxSeg, &mss).map_err(|e| say("mss", e))?;
         }
         if let Some(bytes) = options.sndbuf {
-            setsockopt(&fd, sockopt::SndBuf, &bytes).map_err(|e| say("sndbuf", e))?;
+            // The kernel doubles what it is told (sk_setsockopt), and an experiment says what the buffer has.
+            setsockopt(&fd, sockopt::SndBuf, &(bytes / 2)).map_err(|e| say("sndbuf", e))?;
         }
         let mut begun = begin(&fd, to, options)?;
         if begun == Err(nix::Error::EINPROGRESS) {

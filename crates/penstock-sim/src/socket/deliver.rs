@@ -268,7 +268,7 @@ impl Net {
     fn redirect_heard(&mut self, host: u32, (iif, ip): (u32, Ends), icmp: Icmp, about: &Quoted) {
         let table = &self.machines[host as usize].sockets;
         let sock = match about.protocol {
-            ipproto::UDP => table.udp.get(&about.sport).copied(),
+            ipproto::UDP => self.udp_sender_of(host, about),
             ipproto::TCP => table.connections.get(&(about.sport, about.dst, about.dport)).copied(),
             _ => None,
         };
@@ -279,6 +279,7 @@ impl Net {
         };
         let IpAddr::V4(by) = ip.src else { return };
         if !heard {
+            self.machines[host as usize].host.error_of_nobody(false, about);
             return;
         }
         self.on_host(host, |h, cx| h.follow_redirect(bound, (iif, by), icmp, about, cx));
@@ -306,14 +307,24 @@ impl Net {
         let table = &self.machines[host as usize].sockets;
         let has_socket = match about.protocol {
             ipproto::ICMP | ipproto::ICMPV6 => table.pings.iter().any(|p| p.0 == about.sport),
-            ipproto::UDP => table.udp.contains_key(&about.sport),
+            ipproto::UDP => self.udp_sender_of(host, about).is_some(),
             _ => {
                 let raw = table.raws.iter().any(|raw| (raw.0, raw.1) == (ipproto::TCP, about.dst));
                 raw || table.connections.contains_key(&(about.sport, about.dst, about.dport))
             }
         };
+        // A raw socket hears of it beside the connection whose it would be.
+        let connection = (about.sport, about.dst, about.dport);
+        let nobody = match about.protocol {
+            ipproto::UDP => !has_socket,
+            ipproto::TCP => !table.connections.contains_key(&connection),
+            _ => false,
+        };
         if too_big && has_socket {
             self.path_narrower(host, icmp, about);
+        }
+        if nobody {
+            self.machines[host as usize].host.error_of_nobody(six, about);
         }
         for n in 0..self.machines[host as usize].sockets.raws.len() {
             let (protocol, peer, app) = self.machines[host as usize].sockets.raws[n];
@@ -334,8 +345,8 @@ impl Net {
                 }
             }
             ipproto::UDP => {
-                let of_socket = table.udp.get(&about.sport).copied();
-                if let Some(sock) = of_socket.filter(|&sock| self.hears_of(sock, about)) {
+                let of_socket = self.udp_sender_of(host, about);
+                if let Some(sock) = of_socket.filter(|&sock| self.hears_of(sock)) {
                     self.tell_error(self.sockets[sock].app, sock, ip, icmp, about);
                 } else if let Some(sock) = of_socket
                     && let Kind::Udp(u) = &mut self.sockets[sock].kind
@@ -369,12 +380,16 @@ impl Net {
         }
     }
 
-    /// Whether a socket of UDP wants to hear of errors about what it has sent (`IP_RECVERR`), and has sent this to its peer; one without a port of its
-    /// peer is not connected.
-    fn hears_of(&self, sock: u32, about: &Quoted) -> bool {
+    /// The socket of UDP that has sent what an error is about: that of its port, where it is connected only to whom it went.
+    //= linux v6.12 net/ipv4/udp.c __udp4_lib_err, compute_score; net/ipv6/udp.c __udp6_lib_err
+    fn udp_sender_of(&self, host: u32, about: &Quoted) -> Option<u32> {
+        let sock = *self.machines[host as usize].sockets.udp.get(&about.sport)?;
         let s = &self.sockets[sock];
-        let peers = s.remote.1 == 0 || s.remote == (about.dst, about.dport);
-        peers && matches!(&s.kind, Kind::Udp(u) if u.recverr)
+        (s.remote.1 == 0 || s.remote == (about.dst, about.dport)).then_some(sock)
+    }
+    /// Whether a socket of UDP wants to hear of errors about what it has sent (`IP_RECVERR`).
+    fn hears_of(&self, sock: u32) -> bool {
+        matches!(&self.sockets[sock].kind, Kind::Udp(u) if u.recverr)
     }
     /// Tells a program what an error says.
     fn tell_error(&mut self, app: u32, sock: u32, ip: Ends, icmp: Icmp, about: &Quoted) {

@@ -85,11 +85,17 @@ impl Net {
             queued: now,
             ..Skb::new(before + probe.size, l3, probe.l4)
         });
-        self.on_host(host, |h, cx| match probing {
+        let sent = self.on_host(host, |h, cx| match probing {
             true => h.probing(|h| h.send(packet, cx)),
             false => h.send(packet, cx),
-        })
-        .map_err(|e| Unsent::Error(e.strerror()))
+        });
+        if let (Ok(()), L4::Udp(udp)) = (&sent, probe.l4) {
+            // A datagram of a raw socket is none of UDP's.
+            let machine = &mut self.machines[host as usize];
+            let counts = machine.sockets.udp.contains_key(&udp.sport);
+            machine.host.snmp_mut().udp[usize::from(to.is_ipv6())].sent += u64::from(counts);
+        }
+        sent.map_err(|e| Unsent::Error(e.strerror()))
     }
     /// Opens a socket of UDP for probes to one peer, which hears of errors; answers it, its own address and port.
     pub(crate) fn probe_socket(

@@ -474,6 +474,7 @@ impl Host {
                 .collect(),
             pref: None,
             answer: None,
+            iif: None,
         }
     }
     /// A route with all its ways.
@@ -522,6 +523,7 @@ impl Host {
                 _ => "medium",
             }),
             answer: None,
+            iif: None,
         }
     }
 

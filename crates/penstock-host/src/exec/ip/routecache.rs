@@ -103,6 +103,7 @@ impl Host {
             flags: Vec::new(),
             expires: Some(aside.expires),
             answer: Some((None, aside.flags())),
+            iif: None,
             ..self.route_view(&route)
         })
     }

@@ -10,6 +10,7 @@ use crate::route::{Key, LOCAL, Ports, RouteKind};
 use crate::six::{Key6, Kind6, Route6};
 use penstock_lang::ip::{self, Form, Net, RouteFilter, RouteQuestion, RouteView};
 use penstock_model::{Kernel, KernelError, Time};
+use penstock_packet::Ipv4;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 impl Host {
@@ -57,7 +58,11 @@ impl Host {
             view.expires = Some(seconds(left));
             with_mtu(&mut view.metrics, mtu, false);
         }
-        view.src = self.source6(&hop, dst).map(IpAddr::V6);
+        match iif {
+            //= linux v6.12 net/ipv6/route.c rt6_fill_node: the source is only told of what is sent here, or where the route names one
+            Some(dev) => view.iif = self.dev_name(dev),
+            None => view.src = self.source6(&hop, dst).map(IpAddr::V6),
+        }
         if r.kind == 2 {
             view.dev = Some("lo".to_owned());
         }
@@ -123,18 +128,29 @@ impl Host {
         let turned = aside.as_ref().is_some_and(|aside| aside.turned);
         let found = hop;
         hop = if turned { self.fib.turned(hop, dst, now) } else { hop };
-        let cache = match hop.kind {
+        let mut cache = match hop.kind {
             Some(RouteKind::Local) => vec!["local"],
             Some(RouteKind::Broadcast) if old => vec!["local"],
             Some(RouteKind::Broadcast) => vec!["local", "brd"],
             _ => aside.as_ref().map_or_else(Vec::new, Aside::flags),
         };
+        if let (Some(iif), Some(RouteKind::Unicast)) = (iif, hop.kind)
+            && hop.oif == iif
+        {
+            let src = from.unwrap_or(Ipv4Addr::UNSPECIFIED);
+            let h = Ipv4 { src, dst, tos: q.tos, ttl: 0, protocol: 0, id: 0, frag_off: 0 };
+            if self.would_redirect(iif, q.mark, h, hop) {
+                cache.push("redirect");
+            }
+        }
         let source = match from {
             Some(_) => None,
             None => Some(IpAddr::V4(self.source_for(&found, dst))),
         };
-        let mut metrics =
-            self.fib.search_route(&key).ok().flatten().map_or_else(Vec::new, |r| r.metrics.clone());
+        let of_route = self.fib.search_route(&key).ok().flatten();
+        //= linux v6.12 net/ipv4/route.c rt_fill_info: what the route says, not what was asked
+        let tos = if old { q.tos } else { of_route.map_or(0, |r| r.tos) };
+        let mut metrics = of_route.map_or_else(Vec::new, |r| r.metrics.clone());
         if let Some(aside) = &aside {
             aside.put_mtu(&mut metrics);
         }
@@ -142,7 +158,7 @@ impl Host {
             kind: hop.kind.map_or(1, RouteKind::number),
             dst: Net { addr: IpAddr::V4(dst), len: 32 },
             from: from.map(IpAddr::V4),
-            tos: q.tos,
+            tos,
             nhid: 0,
             nh_info: None,
             via: self.gateway_shown(&hop, dst, turned),
@@ -159,6 +175,8 @@ impl Host {
             nexthops: Vec::new(),
             pref: None,
             answer: Some((Some(q.mark), cache)),
+            //= linux v6.12 net/ipv4/route.c rt_fill_info
+            iif: iif.and_then(|dev| self.dev_name(dev)),
         };
         if iif.is_some() && !self.sysctl.ip_forward && !local {
             return Err(says(2, "RTNETLINK answers: No route to host"));

@@ -145,6 +145,10 @@ impl Ruleset {
             .iter()
             .any(|t| t.chains.iter().any(nat) || t.rules().any(rule_tracks) || t.sets.iter().any(counts))
     }
+    /// Whether a rule asks what a connection has carried (`ct bytes`, `ct packets`, `ct avgpkt`).
+    pub(super) fn counts(&self) -> bool {
+        self.tables.iter().any(|t| t.rules().any(rule_counts))
+    }
     /// Whether a chain decides on translation.
     pub(super) fn is_nat(&self, table: u32, chain: u32) -> bool {
         let chain = self.tables.get(table as usize).and_then(|t| t.chains.get(chain as usize));
@@ -206,6 +210,11 @@ fn rule_tracks(rule: &Rule) -> bool {
         _ => false,
     };
     rule.statements.iter().any(|s| nat(s) || expressions(s).into_iter().any(|e| any_part(e, &ct)))
+}
+
+fn rule_counts(rule: &Rule) -> bool {
+    let asks = |e: &Expr| matches!(e, Expr::Ct(key, ..) if matches!(*key, "bytes" | "packets" | "avgpkt"));
+    rule.statements.iter().any(|s| expressions(s).into_iter().any(|e| any_part(e, &asks)))
 }
 
 /// Chains a rule leads to.

@@ -100,6 +100,10 @@ pub struct LinkView {
     pub details: Details,
     /// Received: bytes, packets, dropped.
     pub rx: (u64, u64, u64),
+    /// Received packets of IP that were for another station.
+    pub otherhost: u64,
+    /// Received frames for groups (`mcast`).
+    pub multicast: u64,
     /// Sent: bytes, packets, dropped.
     pub tx: (u64, u64, u64),
     /// Errors: received, of these frames; sent, of these without a way (`carrier`), in circles (`collsns`).
@@ -476,7 +480,7 @@ fn stats(out: &mut Out, l: &LinkView, form: Form) {
         let tx_errors = ["aborted_errors", "fifo_errors", "window_errors", "heartbeat_errors"];
         let [rx_all, frame, tx_all, carrier, collisions] = l.errors;
         for (key, v, last, errors, all, two) in [
-            ("rx", l.rx, ["over_errors", "multicast"], rx_errors.as_slice(), rx_all, [0, 0]),
+            ("rx", l.rx, ["over_errors", "multicast"], rx_errors.as_slice(), rx_all, [0, l.multicast]),
             (
                 "tx",
                 l.tx,
@@ -500,14 +504,19 @@ fn stats(out: &mut Out, l: &LinkView, form: Form) {
             for name in errors.iter().filter(|_| more) {
                 out.json_num(name, if *name == "frame_errors" { frame } else { 0 });
             }
+            if more && key == "rx" && l.otherhost > 0 {
+                out.json_num("otherhost", l.otherhost);
+            }
             out.close_object();
         }
         out.close_object();
         return;
     }
     let [rx_all, frame, tx_all, carrier, collisions] = l.errors;
-    let rows =
-        [[l.rx.0, l.rx.1, rx_all, l.rx.2, 0, 0], [l.tx.0, l.tx.1, tx_all, l.tx.2, carrier, collisions]];
+    let rows = [
+        [l.rx.0, l.rx.1, rx_all, l.rx.2, 0, l.multicast],
+        [l.tx.0, l.tx.1, tx_all, l.tx.2, carrier, collisions],
+    ];
     // Columns are as wide as their widest number, and no narrower than their headings.
     let least = [10, 7, 6, 7, 7, 7];
     let width = |i: usize| {
@@ -542,18 +551,26 @@ fn stats(out: &mut Out, l: &LinkView, form: Form) {
             for (i, error) in errors[row].iter().enumerate().skip(1) {
                 out.text_only(format_args!(" {error:>0$}", width(i + 1)));
             }
+            // A column of its own, where there is one at all.
+            let otherhost = Some(l.otherhost).filter(|&n| row == 0 && n > 0);
+            if otherhost.is_some() {
+                out.text_only(format_args!(" otherhost"));
+            }
             out.nl();
             out.text_only(format_args!("    {:>1$} ", "", width(0)));
             for i in 1..6 {
                 let count = if row == 0 && i == 3 { frame } else { 0 };
                 out.text_only(format_args!("{count:>0$} ", width(i)));
             }
+            if let Some(n) = otherhost {
+                out.text_only(format_args!("{n:>9} "));
+            }
         }
     }
 }
 
 fn old_stats(out: &mut Out, l: &LinkView) {
-    let (rx, tx) = ([l.rx.0, l.rx.1, 0, l.rx.2, 0, 0], [l.tx.0, l.tx.1, 0, l.tx.2, 0, 0]);
+    let (rx, tx) = ([l.rx.0, l.rx.1, 0, l.rx.2, 0, l.multicast], [l.tx.0, l.tx.1, 0, l.tx.2, 0, 0]);
     for (name, last, v) in [("RX", "overrun mcast   ", rx), ("TX", "carrier collsns ", tx)] {
         out.nl();
         out.text_only(format_args!("    {name}: bytes  packets  errors  dropped {last}"));

@@ -65,6 +65,8 @@ pub struct RouteView {
     pub pref: Option<&'static str>,
     /// The answer to a question: `mark`, and the flags of the cache; without a mark one of the cache that is listed; the route itself else.
     pub answer: Option<(Option<u32>, Vec<&'static str>)>,
+    /// The device that packets come in by, where a question names one (`iif`).
+    pub iif: Option<String>,
 }
 
 /// `ip route show` and `get`: what the filter fixes is not repeated.
@@ -142,7 +144,7 @@ fn route(out: &mut Out, r: &RouteView, f: &RouteFilter, form: Form) {
             Some(n) => out.num("mark", n, format_args!("mark {n} ")),
         }
         realms(out, r.realms);
-        if !out.old() && mark.is_some() {
+        if !out.old() && mark.is_some() && r.iif.is_none() {
             out.num("uid", 0, format_args!("uid 0 "));
         }
         out.nl();
@@ -162,6 +164,9 @@ fn route(out: &mut Out, r: &RouteView, f: &RouteFilter, form: Form) {
         out.num("expires", seconds, format_args!("{gap}expires {seconds}sec "));
     }
     metrics(out, &r.metrics);
+    if let Some(iif) = &r.iif {
+        out.string("iif", iif, format_args!("iif {iif} "));
+    }
     if let Some(pref) = r.pref {
         out.string("pref", pref, format_args!("pref {pref}"));
     }

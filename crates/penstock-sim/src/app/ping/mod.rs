@@ -23,7 +23,16 @@ use crate::wake::Wake;
 use penstock_model::traffic::Dist;
 use penstock_model::{Kernel, Rng, Span, Time};
 use std::fmt::Write;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// An address and the device that is named behind it (`fe80::1%eth0`).
+fn with_scope(text: &str) -> (&str, Option<&str>) {
+    text.split_once('%').map_or((text, None), |(addr, device)| (addr, Some(device)))
+}
+/// Whether an address means something on one link only, so that its device is named (`IN6_IS_ADDR_LINKLOCAL`, `IN6_IS_ADDR_MC_LINKLOCAL`).
+fn is_of_link(addr: Ipv6Addr) -> bool {
+    penstock_host::six::is_link_local(addr) || addr.segments()[0] & 0xff0f == 0xff02
+}
 
 const LINGER_MAX: Span = Span::from_secs(10);
 
@@ -59,6 +68,10 @@ pub(crate) struct Ping {
     /// `-I` with a device: its name, and its index once the socket is bound to it.
     device: Option<String>,
     bound: u32,
+    /// The device that requests of IPv6 go over, where they have to go over one: that of `-I`, of `%` behind the target, or of the first route to an address
+    /// of one link; and its name.
+    link: u32,
+    link_name: String,
     /// `-B`, `-I` with an address: the socket is bound to its source.
     strict: bool,
     /// `-I` with an address of each family, and the one that is used.
@@ -143,6 +156,8 @@ impl Ping {
             pmtudisc: None,
             device: None,
             bound: 0,
+            link: 0,
+            link_name: String::new(),
             strict: false,
             source4: None,
             source6: None,
@@ -245,7 +260,7 @@ impl Ping {
             mark: self.mark,
             label: self.label.unwrap_or(0),
             from: self.source.filter(|_| self.strict),
-            bound: self.bound,
+            bound: if four { self.bound } else { self.link },
             whole,
         };
         let Err(error) = cx.net.echo_request(host, self.addr, echo, self.flow) else { return true };
@@ -260,6 +275,13 @@ impl Ping {
     fn enough(&self) -> bool {
         self.count > 0 && self.received + self.errors >= self.count
             || self.deadline.is_some() && self.errors > 0
+    }
+    /// An address as ping prints it: one of a link has its device behind it.
+    fn shown(&self, addr: IpAddr) -> String {
+        match addr {
+            IpAddr::V6(six) if is_of_link(six) && self.link != 0 => format!("{addr}%{}", self.link_name),
+            _ => addr.to_string(),
+        }
     }
     /// Whether a reply is from an address that was not asked, which today's ping remarks upon.
     fn is_other(&self, from: IpAddr) -> bool {
@@ -314,17 +336,15 @@ impl Ping {
         self.source = if four { self.source4 } else { self.source6 };
         if let Some(device) = &self.device {
             match host.ifindex(device) {
-                Some(ifindex) if host.device(ifindex).is_some_and(|d| d.loopback) => {
+                Some(ifindex)
+                    if host.device(ifindex).is_some_and(|d| d.loopback) && !self.addr.is_loopback() =>
+                {
                     return Err(format!(
                         "ping: -I {device} is not simulated: nobody is behind it; leave it out\n"
                     ));
                 }
-                Some(ifindex) if four => self.bound = ifindex,
-                Some(_) => {
-                    return Err(format!(
-                        "ping: -I {device} is not simulated: over IPv6 routes choose the device; name a source address with -I\n"
-                    ));
-                }
+                Some(ifindex) => self.bound = ifindex,
+                None if !four => return Err(format!("ping: unknown iface: {device}\n")),
                 None => return Err(format!("ping: SO_BINDTODEVICE {device}: No such device\n")),
             }
         }
@@ -334,7 +354,20 @@ impl Ping {
                 "ping: Do you want to ping broadcast? Then -b. If not, check your local firewall rules\n"
             }
         };
-        let source = match host.connects_by(self.bound, self.addr) {
+        let over = match self.addr {
+            IpAddr::V6(dst) if !dst.is_loopback() => {
+                let dev = if self.bound != 0 { self.bound } else { self.link };
+                let scoped = dev != 0 || is_of_link(dst);
+                let over = host.connects_over(self.mark, dev, dst);
+                if let (Ok((_, link)), true) = (&over, scoped) {
+                    self.link = *link;
+                }
+                over.map(|(source, _)| source.into())
+            }
+            _ => host.connects_marked(self.mark, self.bound, self.addr),
+        };
+        self.link_name = host.device(self.link).map_or_else(String::new, |d| d.name.clone());
+        let source = match over {
             Ok(source) => source,
             // A broadcast is what it takes this for.
             Err(error) if error.errno == 13 && four => return Err(broadcast.to_owned()),
@@ -353,6 +386,9 @@ impl Ping {
         {
             let what = if four { "bind" } else { "bind icmp socket" };
             return Err(format!("ping: {what}: Cannot assign requested address\n"));
+        }
+        if matches!(self.source, Some(IpAddr::V6(source)) if is_of_link(source)) && self.device.is_none() {
+            return Err("ping: bind icmp socket: Invalid argument\n".to_owned());
         }
         self.source = self.source.or(Some(source));
         if self.ttl == Some(0) {
@@ -443,7 +479,7 @@ impl Program for Ping {
             let gaps = i64::try_from(self.count.checked_sub(1)?).ok()?;
             Some(Span::from_ns(self.interval.as_ns().saturating_mul(gaps)))
         });
-        Intent::call(&self.target, None, lasts).over(self.family)
+        Intent::call(with_scope(&self.target).0, None, lasts).over(self.family)
     }
     fn largest(&self) -> u32 {
         self.size.min(65_507)
@@ -458,8 +494,18 @@ impl Program for Ping {
         if talks {
             cx.print(&words::sockets(self.family, self.ident == Some(0)));
         }
-        let first = cx.resolve(&self.target, Family::Any);
-        let Some(addr) = cx.resolve(&self.target, self.family) else {
+        let target = self.target.clone();
+        let (name, scope) = with_scope(&target);
+        let first = cx.resolve(name, Family::Any);
+        let mut addr = cx.resolve(name, self.family);
+        if let Some(scope) = scope {
+            // getaddrinfo takes the name of a device behind an address of one link alone.
+            let device = cx.net.machines[cx.host as usize].host.ifindex(scope);
+            self.link = device.unwrap_or(0);
+            addr = addr.filter(|a| matches!(a, IpAddr::V6(a) if is_of_link(*a)) && self.link != 0);
+        }
+        let first = first.filter(|_| scope.is_none());
+        let Some(addr) = addr else {
             let target = &self.target;
             let text = match (old, first) {
                 (true, _) => format!("ping: unknown host {target}\n"),
@@ -475,10 +521,17 @@ impl Program for Ping {
         if let Err(text) = self.bind(cx) {
             return stop(cx, &text);
         }
+        // Over IPv6 nobody has been asked for the source where the address is of one link.
+        let unknown = matches!(self.addr, IpAddr::V6(to) if is_of_link(to) && !self.strict);
+        let host = &cx.net.machines[cx.host as usize].host;
+        let has = |source: IpAddr| {
+            host.device(self.bound).is_some_and(|d| match source {
+                IpAddr::V4(source) => d.addresses.iter().any(|a| a.prefix.addr == source),
+                IpAddr::V6(source) => source.is_loopback() || d.addresses6.iter().any(|a| a.addr == source),
+            })
+        };
         if let Some(device) = &self.device
-            && let host = &cx.net.machines[cx.host as usize].host
-            && let Some(IpAddr::V4(source)) = self.source
-            && !host.device(self.bound).is_some_and(|d| d.addresses.iter().any(|a| a.prefix.addr == source))
+            && (unknown || self.source.is_some_and(|source| !has(source)))
         {
             let text =
                 format!("ping: Warning: source address might be selected on device other than: {device}\n");
@@ -498,16 +551,18 @@ impl Program for Ping {
         let (target, addr, size) = (&self.target, self.addr, self.size);
         let device = self.device.as_deref().unwrap_or("");
         let from = match self.source.filter(|_| self.strict || self.device.is_some()) {
-            Some(source) => format!("from {source} {device}: "),
+            Some(_) if unknown => format!("from :: {device}: "),
+            Some(source) => format!("from {} {device}: ", self.shown(source)),
             None => String::new(),
         };
         let label = match self.label {
             None => String::new(),
             Some(label) => format!(", flow {label:#07x}, "),
         };
+        let of = scope.map_or_else(String::new, |scope| format!("%{scope}"));
         cx.print(&match addr {
             IpAddr::V4(_) => format!("PING {target} ({addr}) {from}{size}({}) bytes of data.\n", size + 28),
-            IpAddr::V6(_) => format!("PING {target}({addr}) {label}{from}{size} data bytes\n"),
+            IpAddr::V6(_) => format!("PING {target}({addr}{of}) {label}{from}{size} data bytes\n"),
         });
         self.timer = cx.net.wakes.new_timer(cx.app, SEND);
         self.exit = cx.net.wakes.new_timer(cx.app, EXIT);
@@ -580,6 +635,7 @@ impl Program for Ping {
                     let other = if self.is_other(from) { " (DIFFERENT ADDRESS!)" } else { "" };
                     let bell = if self.audible { "\x07" } else { "" };
                     self.print_timestamp(cx);
+                    let from = self.shown(from);
                     cx.print(&format!(
                         "{len} bytes from {from}: {word}={seq}{ident} ttl={ttl}{time}{dup}{other}{bell}\n"
                     ));
@@ -609,7 +665,7 @@ impl Program for Ping {
                     cx.print("\x08E");
                 } else if !self.quiet {
                     self.print_timestamp(cx);
-                    cx.print(&format!("From {from} icmp_seq={seq} {what}\n"));
+                    cx.print(&format!("From {} icmp_seq={seq} {what}\n", self.shown(from)));
                 }
                 if self.is_quick() {
                     let again = four && self.errors == 1;

@@ -136,19 +136,9 @@ impl Ping {
             return Err(Failure::new(text, 2));
         }
         target.clone_into(&mut ping.target);
-        if let Some(device) = ping.device.as_ref().filter(|_| ping.over_six()) {
-            let text = format!(
-                "ping: -I {device} is not simulated: over IPv6 routes choose the device; name a source address with -I, or write a route\n"
-            );
-            return Err(Failure::new(text, 2));
-        }
         Ok(ping)
     }
 
-    /// Whether it is known from the command line that it speaks IPv6.
-    fn over_six(&self) -> bool {
-        self.family == Family::Six || self.target.parse::<std::net::Ipv6Addr>().is_ok()
-    }
     /// An option of today's ping.
     fn option(&mut self, letter: char, value: &str) -> Result<(), Failure> {
         // `strtol_or_err`, `strtoul_or_err`.
@@ -282,13 +272,15 @@ impl Ping {
                     (if addr.is_ipv4() { &mut self.source4 } else { &mut self.source6 }).replace(addr);
                     self.strict = true;
                 }
-                Err(_) if value.contains(':') && !value.contains('%') => {
-                    return fail(format!("ping: invalid source address: {value}\n"));
-                }
-                Err(_) if value.contains('%') => {
-                    return fail(format!(
-                        "ping: -I {value} is not simulated: routes choose the device; name a source address with -I, or write a route\n"
-                    ));
+                Err(_) if value.contains([':', '%']) => {
+                    let (addr, device) = super::with_scope(value);
+                    match (addr.parse::<std::net::Ipv6Addr>(), device) {
+                        (Ok(addr), Some(device)) => {
+                            (self.source6, self.strict) = (Some(addr.into()), true);
+                            self.device = Some(device.to_owned());
+                        }
+                        _ => return fail(format!("ping: invalid source address: {value}\n")),
+                    }
                 }
                 Err(_) => self.device = Some(value.to_owned()),
             },

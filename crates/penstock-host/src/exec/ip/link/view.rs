@@ -90,6 +90,8 @@ impl Host {
                 tso_max_size: self.tso_max_size(d),
             },
             rx: (carried.rx_bytes, carried.rx_packets, carried.rx_dropped),
+            otherhost: carried.rx_otherhost,
+            multicast: carried.rx_multicast,
             tx: (carried.tx_bytes, carried.tx_packets, carried.tx_dropped),
             addresses: self.address_views(ifindex, now),
         }

@@ -160,7 +160,12 @@ fn unreachable_of_nft(facts: &Facts, found: &mut Found) {
     if facts.partial || facts.netfilter.of_nft.tables.is_empty() {
         return;
     }
-    for dead in crate::explain::behind(facts) {
+    // Namespaces whose names are unknown are one here: what stands in two texts may stand in two of them.
+    let apart = |dead: &crate::explain::Behind| {
+        let texts = dead.by.1 > 0 || dead.taker.1 > 0;
+        dead.by.0 != dead.taker.0 && (texts || !facts.prefix.is_empty())
+    };
+    for dead in crate::explain::behind(facts).iter().filter(|d| !apart(d)) {
         let taker = facts.rule_place(dead.taker.0, dead.taker.1);
         let reason = format!("It fits all of its packets and ends their way with {}.", dead.verdict);
         let say = Say::new(format!("no packet reaches this rule: {taker} takes them"), reason, "");

@@ -183,9 +183,9 @@ mod tests {
         };
         assert_eq!(of("*/5 * * * * tc filter add dev a parent 1: u32 match u32 0 0 flowid 1:1\n"), [1]);
         assert_eq!(of("0 1 * * * root /sbin/iptables -t mangle -A FORWARD -j ACCEPT\n"), [1]);
-        assert_eq!(of("@reboot root tc qdisc add dev a root fq\n"), []);
-        assert_eq!(of("0 8 * * * tc qdisc add dev a root fq\n0 9 * * * tc qdisc del dev a root\n"), []);
-        assert_eq!(of("0 8 * * * iptables -C INPUT -j DROP || iptables -A INPUT -j DROP\n"), []);
+        assert!(of("@reboot root tc qdisc add dev a root fq\n").is_empty());
+        assert!(of("0 8 * * * tc qdisc add dev a root fq\n0 9 * * * tc qdisc del dev a root\n").is_empty());
+        assert!(of("0 8 * * * iptables -C INPUT -j DROP || iptables -A INPUT -j DROP\n").is_empty());
     }
 
     #[test]

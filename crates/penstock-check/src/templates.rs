@@ -99,7 +99,7 @@ pub(crate) fn is_given_to_shell(lines: &[&str], at: usize, keys: &[&str]) -> boo
     let Some(head) = head else { return false };
     // Lines that are folded into one command of a shell: `sh -c "a &&`, and below it `b"`.
     let of_shell = |l: &str| {
-        let mut words = l.trim_start().split_whitespace();
+        let mut words = l.split_whitespace();
         let program = words.next().map_or("", |w| w.rsplit('/').next().unwrap_or(w));
         matches!(program, "sh" | "bash" | "ash" | "dash")
             && words.next().is_some_and(|w| w.starts_with('-') && w.ends_with('c'))

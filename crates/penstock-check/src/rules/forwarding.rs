@@ -202,13 +202,14 @@ fn before_translation_of_nft(facts: &Facts, found: &mut Found) {
         words.iter().position(|w| *w == name).and_then(|n| words.get(n + 1)).map(|w| (*w).to_owned())
     };
     let asked = |words: &[&str]| behind(words, "dport").and_then(|p| p.parse::<u16>().ok());
-    let made: Vec<(Option<u16>, Ipv4Addr, Option<u16>, usize, usize)> = lines
+    let made: Vec<_> = lines
         .iter()
         .filter_map(|(at, n, words)| {
             let dnat = words.iter().position(|w| *w == "dnat")?;
             let to = behind(&words[dnat..], "to")?;
             let (addr, port) = to.split_once(':').unwrap_or((&to, ""));
-            Some((asked(&words[..dnat]), addr.parse().ok()?, port.parse().ok(), *at, *n))
+            let new = port.parse::<u16>().ok();
+            Some((asked(&words[..dnat]), addr.parse::<Ipv4Addr>().ok()?, new, *at, *n))
         })
         .collect();
     for (at, n, words) in &lines {

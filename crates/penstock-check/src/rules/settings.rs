@@ -100,10 +100,9 @@ fn kept(facts: &Facts, found: &mut Found) {
             }
             continue;
         }
-        if line.trim_start().starts_with('#') || !line.contains("/etc/sysctl") || !line.contains('>') {
-            if !(line.contains("/etc/sysctl") && line.contains("tee")) {
-                continue;
-            }
+        let writes = line.contains("/etc/sysctl") && (line.contains('>') || line.contains("tee"));
+        if line.trim_start().starts_with('#') || !writes {
+            continue;
         }
         match line.split_once("<<") {
             Some((_, rest)) if !rest.starts_with('<') => {

@@ -24,6 +24,8 @@ const BY_NOTHING: &str = "division by 0";
 pub(crate) struct Explored {
     pub facts: Facts,
     pub others: Vec<Facts>,
+    /// The script called several times: started, stopped and started again; started, and then as `restart` does it.
+    pub turns: Vec<Facts>,
     pub coverage: Coverage,
     /// The text with those of the files that it sources.
     pub whole: Whole,
@@ -40,6 +42,8 @@ pub(crate) struct Variant<'a> {
     pub limits: Limits,
     /// Names that it reads and that are nearly those of variables that it sets.
     pub misspelt: &'a BTreeMap<String, String>,
+    /// Arguments of further calls of the script, on the machine that the calls before have left.
+    pub again: Vec<Vec<String>>,
 }
 
 /// Runs a script, with those of the files that it sources, as often as is needed.
@@ -110,7 +114,9 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
         syntax: Some(&syntax),
         limits: script_limits(),
         misspelt: &environment.misspelt,
+        again: Vec::new(),
     };
+    let turns = again(&variant, settings);
     let mut facts = watch::run(&variant, settings);
     if whole.lacks || !environment.unknown.is_empty() {
         facts = without_division(facts);
@@ -234,7 +240,7 @@ pub(crate) fn explore(script: &Script, beside: &[Sourced], settings: &Settings) 
             coverage.commands += usize::from(missed);
         }
     }
-    Explored { facts, others, coverage, whole }
+    Explored { facts, others, turns, coverage, whole }
 }
 
 fn script_limits() -> Limits {
@@ -317,6 +323,60 @@ fn scalars(text: &str, env: &[(String, String)], symbol: &str) -> String {
         }
     }
     text
+}
+
+/// Words by which scripts are started, each with those that undo it.
+const STOPS: [(&str, &[&str]); 8] = [
+    ("start", &["stop"]),
+    ("up", &["down"]),
+    ("setup", &["teardown", "cleanup", "clean", "clear", "reset"]),
+    ("init", &["cleanup", "clean", "clear", "reset"]),
+    ("install", &["uninstall", "remove"]),
+    ("add", &["del", "delete", "remove"]),
+    ("on", &["off"]),
+    ("enable", &["disable"]),
+];
+
+/// What a script leaves that is started, stopped and started again, and one that is restarted.
+fn again(variant: &Variant<'_>, settings: &Settings) -> Vec<Facts> {
+    if variant.source.form != Form::Script {
+        return Vec::new();
+    }
+    let plain = |l: &String| l.replace(['"', '{', '}', ' ', '\t'], "");
+    let lines: Vec<String> = variant.source.lines.iter().map(plain).collect();
+    // `#!/bin/sh /etc/rc.common` calls the function of the word's name; so does a line that is `"$1"` alone.
+    let is_common = variant.source.lines.first().is_some_and(|l| l.trim_end().ends_with("/etc/rc.common"));
+    let by_name = is_common || lines.iter().any(|l| l == "$1" || l == "$@");
+    let has = |verb: &&str| {
+        lines.iter().any(|l| watch::is_arm(l, verb) || by_name && l.starts_with(&format!("{verb}()")))
+    };
+    let start = match variant.script.args.first() {
+        Some(start) if !by_name => start.clone(),
+        _ if by_name => "start".to_owned(),
+        _ => return Vec::new(),
+    };
+    let mut variant = variant.clone();
+    if by_name {
+        variant.script.args = vec![start.clone()];
+    }
+    if is_common {
+        variant.script.text += "\n$1\n";
+    }
+    let Some((_, stops)) = STOPS.iter().find(|s| s.0 == start).filter(|_| has(&start.as_str())) else {
+        return Vec::new();
+    };
+    let args = |verb: &str| {
+        let mut args = variant.script.args.clone();
+        verb.clone_into(&mut args[0]);
+        args
+    };
+    let mut plans = Vec::new();
+    if let Some(stop) = stops.iter().find(|s| has(s)) {
+        plans.push(vec![args(stop), args(&start)]);
+    }
+    plans.extend(has(&"restart").then(|| vec![args("restart")]));
+    let run = |again: Vec<Vec<String>>| watch::run(&Variant { again, ..variant.clone() }, settings);
+    plans.into_iter().map(run).collect()
 }
 
 /// A divisor that is unknown, or that was decided, is not the script's mistake.

@@ -314,6 +314,8 @@ pub struct Facts {
     pub dev: Option<String>,
     /// Its commands in order.
     pub steps: Vec<Step>,
+    /// Where the script was called again on the same machine: how many commands there were before each of the further calls.
+    pub(crate) turns: Vec<usize>,
     /// Devices at the moments their set-ups were complete.
     pub devices: Vec<Device>,
     /// Rules of the packet filter.

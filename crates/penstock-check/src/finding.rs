@@ -60,6 +60,19 @@ pub struct Finding {
     pub begins: u32,
 }
 
+impl Finding {
+    /// Puts it at another line of the text, and what it changes.
+    pub(crate) fn raise(&mut self, to: impl Fn(u32) -> u32) {
+        (self.line, self.begins) = (to(self.line), to(self.begins));
+        for edit in &mut self.edits {
+            match edit {
+                Edit::Before(line, _) | Edit::Replace(line, ..) => *line = to(*line),
+                Edit::Remove(from, last) => (*from, *last) = (to(*from), to(*last)),
+            }
+        }
+    }
+}
+
 /// A change to the text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Edit {

@@ -40,7 +40,7 @@ const LIKELY: &[&str] = &[
     "PS143", "PS148", "PS150", "PS151", "PS152", "PS159", "PS171", "PS172", "PS173", "PS177", "PS180",
     "PS184", "PS186", "PS190", "PS192", "PS195", "PS196", "PS204", "PS205", "PS206", "PS208", "PS209",
     "PS211", "PS213", "PS214", "PS222", "PS235", "PS236", "PS238", "PS240", "PS243", "PS264", "PS266",
-    "PS271", "PS282", "PS283", "PS288", "PS289", "PS299",
+    "PS271", "PS282", "PS283", "PS288", "PS289", "PS299", "PS342", "PS345",
 ];
 /// Rules that look at a command's own words alone, so that the change is right however often the line is carried out.
 const BY_WORDS: &[&str] = &[

@@ -114,6 +114,18 @@ pub(crate) fn is_unit(name: &str, text: &str) -> bool {
     kind(name, text) == Some(Kind::Unit)
 }
 
+/// Whether it is a crontab(5).
+pub(crate) fn is_crontab(name: &str, text: &str) -> bool {
+    kind(name, text) == Some(Kind::More(embedded::Kind::Cron))
+}
+
+/// Whether the lines of what [`scripts`] makes of it stand one lower than its own, from the second on: a saved table whose first chain does not take everything.
+pub(crate) fn is_lower(name: &str, text: &str) -> bool {
+    let second = text.lines().nth(1).unwrap_or("");
+    let begins = text.lines().next().is_some_and(|l| l.starts_with('*'));
+    kind(name, text) == Some(Kind::Saved) && begins && !is_open(second)
+}
+
 /// Whether it is a Dockerfile.
 pub(crate) fn is_dockerfile_by(name: &str, text: &str) -> bool {
     kind(name, text) == Some(Kind::Docker)
@@ -268,11 +280,15 @@ fn saved(name: &str, lines: &[&str]) -> String {
     let mut out = vec![format!("{program} <<'{NFT_END}'")];
     out.extend(lines.iter().skip(1).map(|l| (*l).to_owned()));
     if let (Some(first), Some(second)) = (lines.first().filter(|l| l.starts_with('*')), out.get_mut(1)) {
-        let is_open = second.starts_with(':') && second.contains(" ACCEPT");
-        *second = if is_open { (*first).to_owned() } else { format!("{first}\n{second}") };
+        *second = if is_open(second) { (*first).to_owned() } else { format!("{first}\n{second}") };
     }
     out.push(NFT_END.to_owned());
     joined(out)
+}
+
+/// Whether a line names a chain of the kernel's that takes everything.
+fn is_open(line: &str) -> bool {
+    line.starts_with(':') && line.contains(" ACCEPT")
 }
 
 /// Ends the rules of such a file.

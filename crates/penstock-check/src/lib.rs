@@ -37,6 +37,7 @@ mod marks;
 mod names;
 mod python;
 mod recipes;
+mod repeats;
 mod rights;
 pub mod rules;
 mod source;
@@ -143,7 +144,11 @@ pub fn examine_with(script: &Script, beside: &[Sourced], settings: &Settings) ->
     let own = variables::of(&script.name, &script.text);
     env.extend(own.into_iter().filter(|(name, _)| script.env.iter().all(|e| e.0 != *name)));
     for text in inside {
-        let one = examined(&Script { text, env: env.clone(), ..script.clone() }, beside, settings);
+        let mut one = examined(&Script { text, env: env.clone(), ..script.clone() }, beside, settings);
+        if holders::is_lower(&script.name, &script.text) {
+            let higher = |line: u32| line - u32::from(line > 1);
+            one.findings.iter_mut().for_each(|f| f.raise(higher));
+        }
         all.take(one);
     }
     for finding in &mut all.findings {
@@ -178,6 +183,7 @@ pub fn examine_with(script: &Script, beside: &[Sourced], settings: &Settings) ->
     all.findings.extend(unprivileged(script, rights::without(&script.name, &script.text)));
     all.findings.extend(built(script));
     all.findings.extend(ends_early(script));
+    repeats::judge(script, &mut all.findings);
     // Each recipe of a Makefile is called for itself.
     if holders::has_recipes(&script.name, &script.text) {
         all.findings.retain(|f| f.code != "PS253");
@@ -416,6 +422,7 @@ fn examined_as_it_is(script: &Script, beside: &[Sourced], settings: &Settings) -
         all.extend(new);
         lines.extend(looked_at(there));
     }
+    all.extend(repeated(&explored));
     all.extend(allowances(&explored, &all));
     let whole = &explored.whole;
     all = all.into_iter().map(|f| whole.told(f)).collect();
@@ -429,6 +436,26 @@ fn examined_as_it_is(script: &Script, beside: &[Sourced], settings: &Settings) -
     let here = |(file, line): &(String, u32)| (*file == script.name || file.is_empty()).then_some(*line);
     let lines = natural.iter().filter_map(here).collect();
     Answer { findings: all, coverage: explored.coverage, carried_out, lines }
+}
+
+/// What a script's further calls find of what the first has left. Where stopping leaves something, restarting need not be looked at.
+fn repeated(explored: &explore::Explored) -> Vec<Finding> {
+    for facts in &explored.turns {
+        let mut found = finding::Found::new(facts);
+        rules::all().filter(|r| rules::is_of_turns(r.code)).for_each(|rule| found.run(rule));
+        let mut all = found.into_findings();
+        let source = &facts.source;
+        let allowed = |f: &Finding| {
+            source.allowed_everywhere().contains(f.code)
+                || source.allowed(f.begins).contains(f.code)
+                || source.allowed(f.line).contains(f.code)
+        };
+        all.retain(|f| !allowed(f));
+        if !all.is_empty() {
+            return all;
+        }
+    }
+    Vec::new()
 }
 
 /// What is said of comments that allow what is not found, or what is no code.

@@ -97,6 +97,18 @@ pub(crate) fn is_given_to_shell(lines: &[&str], at: usize, keys: &[&str]) -> boo
     let above = || (0..at).rfind(|&n| !lines[n].trim().is_empty() && indent(n) < indent(at));
     let head = if has_key(lines[at]) { Some(at) } else { above() };
     let Some(head) = head else { return false };
+    // Lines that are folded into one command of a shell: `sh -c "a &&`, and below it `b"`.
+    let of_shell = |l: &str| {
+        let mut words = l.split_whitespace();
+        let program = words.next().map_or("", |w| w.rsplit('/').next().unwrap_or(w));
+        matches!(program, "sh" | "bash" | "ash" | "dash")
+            && words.next().is_some_and(|w| w.starts_with('-') && w.ends_with('c'))
+    };
+    let folds = lines[head].trim_end().ends_with(['>', '-', '+']) && lines[head].contains(": >");
+    let next = (head + 1..lines.len()).find(|&n| !lines[n].trim().is_empty());
+    if of_shell(lines[head]) || folds && next.is_some_and(|n| n < at && of_shell(lines[n])) {
+        return true;
+    }
     let option = |l: &str| {
         let word = l.trim().trim_start_matches("- ").trim_matches(['"', '\'', ' ']);
         word.len() < 6 && word.starts_with('-') && word.ends_with('c')

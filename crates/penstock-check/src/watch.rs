@@ -127,6 +127,7 @@ fn in_place(
     let lent: BTreeSet<String> = first.foreign.intersection(&first.own).cloned().collect();
     let done = if lent.is_empty() { first } else { pass(variant, settings, lent, focus) };
     let Done {
+        turns,
         steps,
         devices,
         foreign,
@@ -148,6 +149,7 @@ fn in_place(
     let mut netfilter = Netfilter::of(&steps, settings.kernel);
     netfilter.of_nft = of_nft;
     let facts = Facts {
+        turns,
         name,
         misspelt: variant.misspelt.clone(),
         hidden,
@@ -213,14 +215,7 @@ pub(crate) fn arguments(script: &Script, source: &Source, settings: &Settings) -
     let asks_verb = lines.iter().any(|l| l.starts_with("case$1in") || l.starts_with("case$1:-"));
     if asks_verb {
         for verb in ["start", "up", "setup", "init", "install", "add", "on", "enable"] {
-            let arm = |l: &String| {
-                l.starts_with(&format!("{verb})"))
-                    || l.starts_with(&format!("{verb}|"))
-                    || l.contains(&format!("|{verb})"))
-                    || l.starts_with("case")
-                        && [format!("in{verb})"), format!(";;{verb})")].iter().any(|a| l.contains(a.as_str()))
-            };
-            if lines.iter().any(arm) {
+            if lines.iter().any(|l| is_arm(l, verb)) {
                 return vec![verb.to_owned()];
             }
         }
@@ -236,7 +231,18 @@ pub(crate) fn arguments(script: &Script, source: &Source, settings: &Settings) -
     Vec::new()
 }
 
+/// Whether a line, without blanks, quotes and braces, begins an arm of `case` for this word.
+pub(crate) fn is_arm(line: &str, verb: &str) -> bool {
+    line.starts_with(&format!("{verb})"))
+        || line.starts_with(&format!("{verb}|"))
+        || line.contains(&format!("|{verb})"))
+        || line.starts_with("case")
+            && [format!("in{verb})"), format!(";;{verb})")].iter().any(|a| line.contains(a.as_str()))
+}
+
 struct Done {
+    /// How many commands there were when each further call began.
+    turns: Vec<usize>,
     steps: Vec<Step>,
     devices: Vec<Device>,
     own: BTreeSet<String>,
@@ -371,6 +377,13 @@ fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus
     } else {
         penstock_shell::run_within(&variant.limits, &script, &mut watched, &mut keep)
     };
+    let mut turns = Vec::new();
+    for args in &variant.again {
+        turns.push(log.borrow().len());
+        let again = Script { args: args.clone(), ..script.clone() };
+        // How it ends is nothing of the first call's.
+        _ = penstock_shell::run_within(&variant.limits, &again, &mut watched, &mut keep);
+    }
     let (reached, unknown) = (std::mem::take(&mut keep.reached), std::mem::take(&mut keep.unknown));
     let stderr = variant.whole.said(&keep.stderr);
     let hidden = std::mem::take(&mut keep.hidden);
@@ -386,6 +399,7 @@ fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus
     let Watched { lives, foreign, made, spaces, nft_calls, .. } = watched;
     let own = made;
     Done {
+        turns,
         steps: log.into_inner(),
         devices: lives,
         own,

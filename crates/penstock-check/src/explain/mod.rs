@@ -23,6 +23,7 @@ mod walk;
 mod words;
 
 pub use diff::diff;
+pub(crate) use nft::{Behind, behind};
 pub use partition::{Part, Partition, Reached, partition};
 pub use probe::Probe;
 pub use promise::{Wait, root as root_wait, sentences as promise, wait};

@@ -528,6 +528,57 @@ pub(super) fn asks_state(cube: &Cube) -> bool {
     })
 }
 
+/// A rule that no packet comes to, for one before it in its chain that takes all of its packets and does something else with them.
+pub(crate) struct Behind {
+    /// The command, and the line of the text that it reads.
+    pub by: (usize, u32),
+    /// The same of the rule before it.
+    pub taker: (usize, u32),
+    /// What that one does with them: `accept`, `drop`.
+    pub verdict: &'static str,
+}
+
+/// Rules of nft that stand behind one which takes all of their packets.
+pub(crate) fn behind(facts: &Facts) -> Vec<Behind> {
+    let mut out: Vec<Behind> = Vec::new();
+    // What hangs on more than the packet's own bits, or on what rules before may have set, is not compared.
+    let plain = |cube: &Cube| !cube.0.iter().any(|p| matches!(p.0, Place::Other(_))) && !asks_state(cube);
+    let within = |few: &Any, many: &Any| {
+        let holds = |c: &Cube| many.iter().filter(|d| plain(d)).any(|d| c.and(d).as_ref() == Some(c));
+        !few.is_empty() && few.iter().all(holds)
+    };
+    let verdict = |way: &Way| match way.end {
+        End::Accept if way.changes.is_empty() => Some("accept"),
+        End::Drop => Some("drop"),
+        _ => None,
+    };
+    for hook in ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"] {
+        let mut names = Names::default();
+        devices(&facts.netfilter.of_nft.tables, &mut names);
+        for station in stations(facts, Hook { name: hook, output: "" }, &mut names) {
+            let Station::Chain(base) = station else { continue };
+            for lines in base.chains.values() {
+                for (at, late) in lines.iter().enumerate().filter(|l| l.1.lost.is_empty()) {
+                    let [way] = late.ways.as_slice() else { continue };
+                    let own = verdict(way);
+                    if own.is_none() && way.changes.is_empty() {
+                        continue;
+                    }
+                    let taker = lines[..at].iter().filter(|l| l.lost.is_empty()).find_map(|l| {
+                        let ends = |w: &&Way| verdict(w).is_some() && within(&way.asked, &w.asked);
+                        Some((l, verdict(l.ways.iter().find(ends)?)?))
+                    });
+                    let Some((line, does)) = taker.filter(|t| Some(t.1) != own) else { continue };
+                    if out.iter().all(|o| o.by != late.by) && line.by != late.by {
+                        out.push(Behind { by: late.by, taker: line.by, verdict: does });
+                    }
+                }
+            }
+        }
+    }
+    out
+}
+
 /// Every device that rules name as one that packets come in by.
 pub(super) fn devices(tables: &[StandingTable], names: &mut Names) {
     let mut known = |name: &String| {

@@ -1,6 +1,6 @@
 //! PS15x: RED by Floyd's rules, CoDel's target, CAKE's place.
 
-use crate::facts::{Facts, Qdisc, lasts, rate};
+use crate::facts::{Facts, Qdisc, Step, lasts, rate};
 use crate::finding::{Found, Level, Rule, Say};
 use penstock_lang::tc::num;
 use penstock_model::Handle;
@@ -105,6 +105,22 @@ fn red_max(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// A red that is refused and whose min is not below its max: what tc says is of what follows from that.
+pub(super) fn swapped(step: &Step) -> Option<(String, String)> {
+    let bytes = |name: &str| penstock_model::Size::parse(step.value(&[name])?).ok().map(|s| s.bytes());
+    if !step.has("red") {
+        return None;
+    }
+    let (min, max) = (bytes("min")?, bytes("max")?);
+    let why =
+        format!("min {min} is not below max {max}: red drops nothing below min and everything above max.");
+    let fix = Step { words: step.words.clone(), ..Step::new() };
+    let fix = fix.with("min", &max.to_string());
+    let words: Vec<String> = fix.split_whitespace().map(str::to_owned).collect();
+    let fix = Step { words, ..Step::new() }.with("max", &min.to_string());
+    (min >= max).then_some((why, if min > max { fix } else { String::new() }))
+}
+
 fn red_limit(facts: &Facts, found: &mut Found) {
     for (_, qdisc, at) in facts.made_of(&["red"]) {
         let (max, limit) = (n(qdisc, "max"), n(qdisc, "limit"));
@@ -160,7 +176,7 @@ fn red_avpkt(facts: &Facts, found: &mut Found) {
 }
 
 /// The command with packets of 1000 bytes, and the burst that goes with them: it is counted in such packets.
-fn with_packets(qdisc: &Qdisc, step: &crate::facts::Step) -> String {
+fn with_packets(qdisc: &Qdisc, step: &Step) -> String {
     let burst = (2 * n(qdisc, "min") + n(qdisc, "max")) / 3000 + 1;
     let fix = step.with("avpkt", "1000");
     match step.value(&["burst"]) {

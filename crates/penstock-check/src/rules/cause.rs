@@ -1,8 +1,10 @@
 //! PS007, and what refusals come from: a backslash that does not continue, a variable that is not set, a handle that is taken, a parent that is not there.
 
+use crate::environment::reads;
 use crate::facts::{Facts, Step};
 use crate::finding::{Edit, Found, Level, Rule, Say};
 use crate::source::Form;
+use crate::syntax::{Frame, Syntax};
 use crate::written::tokens;
 use penstock_lang::tc::Command;
 use penstock_model::Handle;
@@ -95,6 +97,54 @@ pub fn is_whole_function(facts: &Facts, at: usize, step: &Step) -> bool {
     facts.library && of_tree && !step.output.stderr.contains("exist") && facts.steps[..at].iter().any(made)
 }
 
+/// Whether all that a command needs stands in the same arm or body as it does: there the script makes the root qdisc of its device, and every class, here or nowhere.
+pub fn is_whole_arm(facts: &Facts, at: usize, step: &Step) -> bool {
+    let said = &step.output.stderr;
+    if step.file != facts.name
+        || !step.calls.is_empty()
+        || !(said.contains("class not found") || said.contains("Parent Qdisc doesn't"))
+    {
+        return false;
+    }
+    let syntax = Syntax::of(&facts.source.runnable());
+    let frames = |line: u32| {
+        let mut here = syntax.commands.iter().filter(|c| c.network && (c.line..=c.last).contains(&line));
+        here.next().map(|c| &c.frames)
+    };
+    let Some(own) = frames(step.line) else { return false };
+    // As the script writes it: two devices that nobody knows are two.
+    let written = |s: &Step| {
+        let text = facts.source.logical(s.line);
+        text.split_whitespace().skip_while(|w| *w != "dev").nth(1).map(str::to_owned)
+    };
+    let made = |s: &Step| match s.tc() {
+        Some(Command::Qdisc { req, .. }) => {
+            s.ok()
+                && req.parent == Handle::ROOT
+                && req.verb != Verb::Del
+                && s.file == step.file
+                && written(s) == written(step)
+                && frames(s.line) == Some(own)
+        }
+        _ => false,
+    };
+    let has =
+        |c: &crate::syntax::Command, words: &[&str]| c.words.iter().any(|w| words.contains(&w.as_str()));
+    let trees = syntax.commands.iter();
+    let trees =
+        trees.filter(|c| c.network && has(c, &["class", "qdisc"]) && !has(c, &["del", "delete", "show"]));
+    let functions = own.iter().any(|f| matches!(f, Frame::Function(_)));
+    !functions && facts.steps[..at].iter().any(made) && trees.into_iter().all(|c| c.frames == *own)
+}
+
+/// Whether nothing of a command is unknown but its device.
+pub fn is_of_a_device(step: &Step) -> bool {
+    step.guessed.as_ref().is_none_or(|g| {
+        let dev = step.words.iter().position(|w| w == "dev").map(|at| at + 1);
+        !g.deep && !g.whole && g.words.iter().all(|at| Some(*at) == dev)
+    })
+}
+
 /// Whether a command is cut off by a blank behind a backslash: that is said by itself.
 pub fn is_cut_off(facts: &Facts, step: &Step) -> bool {
     step.file == facts.name && ends_in_blank(facts.source.line(facts.source.end_of(step.line)))
@@ -166,6 +216,20 @@ pub fn cause(facts: &Facts, at: usize, step: &Step) -> Option<(String, String)> 
         return Some((
             format!("`${name}` is not set anywhere, so there is no word in its place.{meant}"),
             String::new(),
+        ));
+    }
+    // A name within a word: `${DWON}kbit`.
+    let text = facts.source.logical(step.line);
+    let within = |name: &&String| step.file == facts.name && reads(&text, name).next().is_some();
+    if let Some(name) = facts.misspelt.keys().find(within) {
+        let meant = &facts.misspelt[name];
+        return Some((
+            format!(
+                "`${name}` is not set anywhere, so there is nothing in its place. Did you mean `${meant}`?"
+            ),
+            text.trim()
+                .replace(&format!("${{{name}}}"), &format!("${{{meant}}}"))
+                .replace(&format!("${name}"), &format!("${meant}")),
         ));
     }
     let stderr = step.output.stderr.as_str();

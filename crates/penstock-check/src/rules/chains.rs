@@ -113,6 +113,7 @@ fn by_mark(rule: &penstock_lang::iptables::Rule, marked: &Ruled) -> bool {
 }
 
 fn unreachable(facts: &Facts, found: &mut Found) {
+    unreachable_of_nft(facts, found);
     for chain in facts.netfilter.standing.by_chain().values() {
         for (at, b) in chain.iter().enumerate() {
             let tame = |a: &&&Ruled| {
@@ -151,6 +152,24 @@ fn unreachable(facts: &Facts, found: &mut Found) {
                 found.at_text(b.step, b.line as usize, "-j", say);
             }
         }
+    }
+}
+
+/// The same of nft's rules.
+fn unreachable_of_nft(facts: &Facts, found: &mut Found) {
+    if facts.partial || facts.netfilter.of_nft.tables.is_empty() {
+        return;
+    }
+    // Namespaces whose names are unknown are one here: what stands in two texts may stand in two of them.
+    let apart = |dead: &crate::explain::Behind| {
+        let texts = dead.by.1 > 0 || dead.taker.1 > 0;
+        dead.by.0 != dead.taker.0 && (texts || !facts.prefix.is_empty())
+    };
+    for dead in crate::explain::behind(facts).iter().filter(|d| !apart(d)) {
+        let taker = facts.rule_place(dead.taker.0, dead.taker.1);
+        let reason = format!("It fits all of its packets and ends their way with {}.", dead.verdict);
+        let say = Say::new(format!("no packet reaches this rule: {taker} takes them"), reason, "");
+        found.at_text(dead.by.0, dead.by.1 as usize, "", say);
     }
 }
 
@@ -399,7 +418,14 @@ pub(super) fn restore_refuses(facts: &Facts, found: &mut Found) {
         } else if !stderr.contains("doesn't exist") || facts.steps.iter().any(|s| s.program() == "ipset") {
             let said = stderr.lines().next().unwrap_or("refused");
             let behind = ["at line:", "line "].iter().find_map(|w| stderr.split_once(w));
-            found.at_text(at, behind.map_or(0, |s| number(s.1)), "", Say::new(said, why, ""));
+            // A table begins where the one before has not ended.
+            let open = said.contains("Bad argument `*");
+            let (why, fix) = if open {
+                ("COMMIT is missing: the table before it is not taken.", "COMMIT")
+            } else {
+                (why, "")
+            };
+            found.at_text(at, behind.map_or(0, |s| number(s.1)), "", Say::new(said, why, fix));
         }
     }
 }

@@ -20,7 +20,7 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS171",
         "a filter leads to a class with children",
-        "Only leaves have queues. HTB looks for filters on the inner class next, and where there are none (or none fits) the packet goes to the default.",
+        "Only leaves have queues. HTB and HFSC look for filters on the inner class next, and where there are none (or none fits) the packet goes to the default.",
         inner_class,
     ),
     Rule::warning(
@@ -203,7 +203,7 @@ fn no_class(facts: &Facts, found: &mut Found) {
 fn inner_class(facts: &Facts, found: &mut Found) {
     for (device, filter) in shapers(facts) {
         let Some(class) = filter.classid.and_then(|id| device.class(id)) else { continue };
-        if class.kind == "htb"
+        if matches!(class.kind, "htb" | "hfsc")
             && !class.children.is_empty()
             && filter.parent != class.id
             && filter.parent.qdisc() == class.id.qdisc()

@@ -61,7 +61,8 @@ fn refused(facts: &Facts, found: &mut Found, at: usize, step: &Step) {
     // What its unknown words were given says nothing. A filter's handle is told of where its kind is read.
     let handle = || step.words.iter().position(|w| w == "handle").map(|at| at + 1);
     let of_handle = if message.contains("filter ID") { handle() } else { None };
-    if let Some(guessed) = &step.guessed
+    let whole = || super::cause::is_of_a_device(step) && super::cause::is_whole_arm(facts, at, step);
+    if let Some(guessed) = step.guessed.as_ref().filter(|_| !whole())
         && (guessed.whole
             || of_handle.is_some_and(|at| guessed.words.contains(&at))
             || at_word.is_none_or(|at| guessed.words.contains(&at)))
@@ -89,7 +90,8 @@ fn refused(facts: &Facts, found: &mut Found, at: usize, step: &Step) {
     if super::cause::is_cut_off(facts, step) {
         return;
     }
-    let (why, instead) = super::cause::cause(facts, at, step).unwrap_or_default();
+    let swapped = || super::aqm::swapped(step);
+    let (why, instead) = super::cause::cause(facts, at, step).or_else(swapped).unwrap_or_default();
     let near = word.and_then(|w| Some((w.text.as_str(), super::words::listed(&help, &w.text)?)));
     let (reason, help) = match (near, why.is_empty()) {
         (Some((word, meant)), true) => {
@@ -245,6 +247,8 @@ fn kernel_refuses(facts: &Facts, found: &mut Found) {
         // What the script would have made before is not there where its course was decided for it.
         let elsewhere =
             facts.forced && !super::cause::is_whole_function(facts, at, step) || step.guessed.is_some();
+        let elsewhere =
+            elsewhere && !(super::cause::is_of_a_device(step) && super::cause::is_whole_arm(facts, at, step));
         // A script that makes no qdisc at all, and replaces or changes, goes on with what another has made.
         let lent = match step.tc() {
             Some(Command::Class { req, .. }) => borrows && req.verb != Verb::Add,
@@ -527,7 +531,15 @@ fn of_no_machine(step: &Step) -> bool {
         "Cannot assign multicast address",
         "autojoin needs multicast address",
     ];
-    step.program() == "ip" && SAID.iter().any(|said| step.output.stderr.contains(said))
+    // Those of ip-tunnel(8), be they simulated or not.
+    const MODES: [&str; 16] = [
+        "ipip", "ip/ip", "ipv4", "gre", "gre/ip", "sit", "isatap", "vti", "ip6", "ipv6", "ip6ip6", "ipip6",
+        "ip6gre", "gre/ipv6", "vti6", "any",
+    ];
+    let mode = || step.value(&["mode"]).is_some_and(|m| !MODES.contains(&m) && !m.contains('/'));
+    let said = step.output.stderr.as_str();
+    step.program() == "ip"
+        && (SAID.iter().any(|words| said.contains(words)) || said.contains("Unknown tunnel mode") && mode())
 }
 
 /// Whether ip refuses the words for themselves, whatever the machine has and however new its iproute2 is: values that none takes, and words
@@ -586,8 +598,13 @@ fn by_ip(step: &Step) -> bool {
 
 /// The line in which a shell says that it gives up a command. nft has syntax errors too: `Error: syntax error …`.
 pub(crate) fn gives_up(stderr: &str) -> Option<&str> {
-    const GIVES_UP: [&str; 4] =
-        ["syntax error", "value too great for base", "division by 0", "(error token is "];
+    const GIVES_UP: [&str; 5] = [
+        "syntax error",
+        "unexpected EOF while looking for",
+        "value too great for base",
+        "division by 0",
+        "(error token is ",
+    ];
     // tc's own words, and those of `expr`, which end nothing.
     let of_program =
         |l: &str| l.contains("Error: ") || l.starts_with("Parse error") || l.starts_with("expr: ");

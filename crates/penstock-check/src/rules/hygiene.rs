@@ -99,8 +99,14 @@ fn is_of_container(name: &str) -> bool {
         || file.contains("compose") && (file.ends_with(".yml") || file.ends_with(".yaml"))
 }
 
+/// Whether a list of commands in it is one that is carried out more than once, by its name: a unit of systemd, a play (`crate::repeats` has those that are none).
+fn is_carried_out(name: &str) -> bool {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    file.split('.').skip(1).any(|part| matches!(part, "service" | "yml" | "yaml"))
+}
+
 fn no_del(facts: &Facts, found: &mut Found) {
-    if !facts.installed() || is_of_container(&facts.name) {
+    if !(facts.installed() || is_carried_out(&facts.name)) || is_of_container(&facts.name) {
         return;
     }
     let (mut seen, mut added) = (BTreeSet::new(), BTreeSet::new());

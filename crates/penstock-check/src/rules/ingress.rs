@@ -404,6 +404,14 @@ fn misspelled(facts: &Facts, found: &mut Found) {
             );
         }
     }
+    for name in &facts.foreign {
+        let Some((made, at)) = super::spelling::made_otherwise(facts, name) else { continue };
+        let uses = |s: &Step| s.has(name) && matches!(s.program(), "tc" | "ip");
+        let Some((first, step)) = facts.steps.iter().enumerate().find(|s| uses(s.1)) else { continue };
+        let reason = format!("Line {} makes this VLAN under the name {made}.", facts.steps[at].line);
+        let fix = step.text().replace(name.as_str(), made);
+        found.at(first, name, Say::new(format!("there is no {name}: the VLAN is {made}"), reason, fix));
+    }
     let uses = |name: &str| {
         facts.steps.iter().enumerate().filter(|s| s.1.has(name)).map(|s| s.0).collect::<Vec<_>>()
     };

@@ -34,7 +34,44 @@ pub(super) fn wanted(word: &str) -> Option<(u32, u32)> {
     }
 }
 
+/// The same of marks that nft sets in chains of hooks behind routing.
+fn routed_by_nft(facts: &Facts, found: &mut Found) {
+    let n = &facts.netfilter;
+    let sets = |r: &crate::marks::Ruled| {
+        matches!(r.rule.target, Target::Edit(Edit::Mark { .. } | Edit::Connmark { .. }))
+    };
+    if n.unknown || facts.partial || n.rules.iter().any(sets) || !n.saves.is_empty() {
+        return;
+    }
+    for step in facts.steps.iter().filter(|s| s.ok() && s.program() == "ip" && s.has("rule") && s.has("add"))
+    {
+        let Some((mark, mask)) = step.value(&["fwmark"]).and_then(wanted).filter(|w| w.0 != 0) else {
+            continue;
+        };
+        let own = |value: u32| value & mask == mark & mask;
+        let setters: Vec<_> = n.hooked.iter().filter(|h| own(h.mark)).collect();
+        let late = |h: &&crate::marks::NftMark| {
+            matches!(h.hook.as_deref(), Some("input" | "forward" | "postrouting"))
+        };
+        let all = n.others.iter().filter(|o| own(o.0)).count();
+        if setters.is_empty() || !setters.iter().all(late) || setters.len() < all {
+            continue;
+        }
+        for setter in setters {
+            let hook = setter.hook.as_deref().unwrap_or("");
+            let reason = format!(
+                "Line {} (`{}`) is asked before {hook}, when the packet has no mark yet.",
+                step.line,
+                step.text()
+            );
+            let say = Say::new(format!("mark {mark:#x} comes too late to route by"), reason, "");
+            found.at_text(setter.step, setter.line, "mark", say);
+        }
+    }
+}
+
 fn routed(facts: &Facts, found: &mut Found) {
+    routed_by_nft(facts, found);
     let n = &facts.netfilter;
     let restores = |r: &crate::marks::Ruled| {
         matches!(r.rule.target, Target::Edit(Edit::Connmark { op: Connmark::Restore, .. }))

@@ -37,7 +37,7 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS204",
         "marked on the wrong side",
-        "The rule marks packets that come in by the device on whose way out the filter stands. They leave by another device.",
+        "The rule marks packets that come in by the device on whose way out the filter stands, or that leave by another one. The filter sees none of them.",
         wrong_side,
     ),
     Rule::warning(
@@ -434,6 +434,27 @@ fn wrong_side(facts: &Facts, found: &mut Found) {
     let back: Vec<&Ruled> = n.rules.iter().filter(restores).collect();
     for (ruled, value, devices) in marking(facts).filter(|m| !m.2.is_empty()) {
         let ways = facts.netfilter.ways(ruled);
+        // All of its packets leave by another card. What leaves by a tunnel, a bridge or a VLAN leaves by a card as well.
+        let card = |name: &str| {
+            ["eth", "en", "wan", "lan"].iter().any(|p| name.starts_with(p))
+                && !name.contains(['.', ':', '@', '+'])
+        };
+        let leaves = |dev: &&str| {
+            let beside = |o: &penstock_lang::iptables::Iface| {
+                !o.invert && !o.wildcard && o.name != **dev && card(&o.name)
+            };
+            let stacked =
+                facts.devices.iter().any(|d| d.name == **dev && (d.master.is_some() || !d.kind.is_empty()));
+            card(dev) && !stacked && !ways.is_empty() && ways.iter().all(|w| w.2.iter().any(beside))
+        };
+        if devices.iter().all(leaves) && back.is_empty() && facts.foreign.contains(devices[0]) {
+            let out = ruled.rule.output.as_ref().map_or("another device", |o| o.name.as_str());
+            let dev = devices[0];
+            let reason = format!("The filter for mark {value} stands on the way out of {dev}.");
+            let say = Say::new(format!("mark {value} is set on packets that leave by {out}"), reason, "");
+            found.at(ruled.step, "-o", say);
+            continue;
+        }
         let wrong = |dev: &&str| {
             !ways.is_empty()
                 && ways.iter().all(|w| w.1.iter().any(|i| !i.invert && !i.wildcard && i.name == **dev))

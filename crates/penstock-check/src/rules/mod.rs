@@ -1,5 +1,6 @@
 //! The rules, one file a theme; each rule is one function and one entry of its file's table.
 
+mod again;
 mod aqm;
 mod beyond;
 mod bursts;
@@ -10,14 +11,17 @@ mod classify;
 mod connections;
 mod deeds;
 mod direction;
+mod empty;
 mod errors;
 mod fields;
+mod forwarding;
 mod gateways;
 mod htb;
 mod hygiene;
 mod ingress;
 mod kinds;
 mod late;
+mod links;
 mod lives;
 mod marks;
 mod met;
@@ -45,11 +49,12 @@ mod units;
 mod words;
 
 use crate::finding::Rule;
+pub(crate) use again::is_of_turns;
 pub(crate) use errors::gives_up;
 pub(crate) use settings::{meant as setting_meant, missed as setting_missed};
 
 /// The tables, in the order of their codes.
-const TABLES: [&[Rule]; 41] = [
+const TABLES: [&[Rule]; 46] = [
     errors::RULES,
     removed::RULES,
     cause::RULES,
@@ -91,6 +96,11 @@ const TABLES: [&[Rule]; 41] = [
     places::RULES,
     beyond::RULES,
     places::LATER,
+    links::RULES,
+    forwarding::RULES,
+    again::RULES,
+    empty::RULES,
+    links::LATER,
 ];
 
 /// Every rule.

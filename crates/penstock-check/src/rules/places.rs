@@ -117,6 +117,16 @@ fn nobodys_time(facts: &Facts, found: &mut Found) {
         if used == 0 || number == 0 || number > 16 {
             continue;
         }
+        // Bits of classes that there are not open nothing; without any bit the time is a guard on purpose.
+        if let Some(entry) = all.iter().find(|e| e.mask & own == 0 && e.mask != 0) {
+            let last = number - 1;
+            let reason = format!(
+                "Gates {:#x} are of none of the classes 0 to {last}: all are shut for {} ns.",
+                entry.mask, entry.ns
+            );
+            found.at(at, entry.word, Say::new("nothing is sent in this entry's time", reason, ""));
+            continue;
+        }
         if let Some(entry) = all.iter().find(|e| e.mask & own != 0 && e.mask & used == 0 && e.ns > GUARD) {
             let classes: Vec<String> =
                 (0..number).filter(|c| entry.mask >> c & 1 == 1).map(|c| c.to_string()).collect();

@@ -46,7 +46,7 @@ pub const RULES: &[Rule] = &[
         "With room for one packet every pair of packets loses one. Give it a few milliseconds of its rate.",
         fifo_short,
     ),
-    Rule::warning(
+    Rule::note(
         "PS146",
         "sfq without perturb",
         "sfq sorts flows by a hash into 1024 slots. Two flows that share a slot share one turn, and without `perturb` they do so for as long as the qdisc lives. \
@@ -248,7 +248,8 @@ fn fifo_short(facts: &Facts, found: &mut Found) {
         let limit = u64::from(qdisc.options.u32("limit").unwrap_or(0));
         let short = if counts_bytes(qdisc) { limit < 2 * device.frame() } else { limit < 2 };
         let step = &facts.steps[at];
-        if let Some(word) = step.value(&["limit"]).filter(|_| short) {
+        // One with room for nothing at all is told of by itself (PS349).
+        if let Some(word) = step.value(&["limit"]).filter(|_| short && limit > 0) {
             let (unit, fix) = if counts_bytes(qdisc) { ("bytes", "15000") } else { ("packets", "10") };
             let none = counts_bytes(qdisc) && limit < device.frame();
             let (what, more) = match none {
@@ -275,6 +276,10 @@ fn no_perturb(facts: &Facts, found: &mut Found) {
     for (device, qdisc, at) in facts.made_of(&["sfq"]) {
         if qdisc.options.i64("perturb").unwrap_or(0) == 0 {
             let step = &facts.steps[at];
+            // Flows that a filter of its own tells apart are not mixed by it (`sfq_classify`).
+            if device.filters.iter().any(|f| f.parent == qdisc.handle) {
+                continue;
+            }
             // Typed commands that sort nothing, or that try sfq with and without, are an experiment.
             let sorted = device.filters.iter().any(|f| f.parent.major() != 0xffff);
             let compares =

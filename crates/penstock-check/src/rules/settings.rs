@@ -83,6 +83,77 @@ fn refused(facts: &Facts, found: &mut Found) {
         }
     }
     written(facts, found);
+    kept(facts, found);
+}
+
+/// Keys in files of sysctl that the script writes: `cat > /etc/sysctl.d/… <<EOF`, `echo "KEY = VALUE" >> /etc/sysctl.conf`.
+fn kept(facts: &Facts, found: &mut Found) {
+    let lines = &facts.source.lines;
+    let mut keys: Vec<(usize, &str)> = Vec::new();
+    let mut until: Option<&str> = None;
+    for (n, line) in lines.iter().enumerate() {
+        if let Some(end) = until {
+            if line.trim() == end {
+                until = None;
+            } else {
+                keys.push((n, line));
+            }
+            continue;
+        }
+        let writes = line.contains("/etc/sysctl") && (line.contains('>') || line.contains("tee"));
+        if line.trim_start().starts_with('#') || !writes {
+            continue;
+        }
+        match line.split_once("<<") {
+            Some((_, rest)) if !rest.starts_with('<') => {
+                let word = rest.trim_start_matches('-').split([' ', ';', '>', '|']).find(|w| !w.is_empty());
+                until = word.map(|w| w.trim_matches(['"', '\'']));
+            }
+            _ => {
+                let said =
+                    line.trim_start().strip_prefix("echo ").or(line.trim_start().strip_prefix("printf "));
+                keys.extend(
+                    said.map(|text| (n, text.split('>').next().unwrap_or("").trim_matches([' ', '"', '\'']))),
+                );
+            }
+        }
+    }
+    // A file of sysctl itself.
+    let code: Vec<(usize, &str)> = lines.iter().enumerate().map(|(n, l)| (n, l.as_str())).collect();
+    let code: Vec<(usize, &str)> = code
+        .into_iter()
+        .filter(|(_, l)| !l.trim().is_empty() && !l.trim_start().starts_with(['#', ';']))
+        .collect();
+    let sets = |l: &str| {
+        let folders = ["net.", "kernel.", "vm.", "fs.", "net/", "kernel/", "vm/"];
+        folders.iter().any(|f| l.trim_start().trim_start_matches('-').starts_with(f)) && l.contains('=')
+    };
+    if !code.is_empty() && code.iter().all(|(_, l)| sets(l)) {
+        keys = code;
+    }
+    if keys.is_empty() {
+        return;
+    }
+    let host = Host::new("h", facts.kernel, 1);
+    for (n, text) in keys {
+        let Some((key, _)) = text.split_once('=') else { continue };
+        let written = key.trim().trim_start_matches('-');
+        let key = written.replace('/', ".");
+        if !key.starts_with("net.") || key.contains(['$', '*', '#']) || host.setting(&key).is_some() {
+            continue;
+        }
+        let Some(meant) = meant(&host, &key) else { continue };
+        let (reason, fix) = of_key(&key, &meant);
+        let line = &lines[n];
+        let column = line.find(written).map_or(0, |at| line[..at].chars().count() as u32 + 1);
+        let len = written.chars().count() as u32;
+        found.at_line(
+            n as u32 + 1,
+            column,
+            len,
+            Say::new(format!("{key}: no such key of /proc/sys"), reason, fix),
+        );
+    }
 }
 
 /// Files of `/proc/sys` that the shell itself did not find: `echo 1 > /proc/sys/…`.

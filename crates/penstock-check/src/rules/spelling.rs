@@ -73,3 +73,23 @@ pub(super) fn made_alike<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
         _ => None,
     }
 }
+
+/// The name under which the script makes the VLAN that this one says (`eth0.10`: VLAN 10 of eth0), and the command; nothing makes this one.
+pub(super) fn made_otherwise<'a>(facts: &'a Facts, name: &str) -> Option<(&'a str, usize)> {
+    let (base, number) = name.rsplit_once('.')?;
+    let adds = |s: &&crate::facts::Step| {
+        s.ok() && s.program() == "ip" && s.has("add") && s.has("link") && s.value(&["type"]) == Some("vlan")
+    };
+    if number.is_empty() || !number.bytes().all(|c| c.is_ascii_digit()) {
+        return None;
+    }
+    // Another program may have made it: then it is set up, or asked for, before.
+    let at = facts.steps.iter().position(|s| {
+        adds(&s)
+            && s.value(&["id"]) == Some(number)
+            && s.words.windows(2).any(|w| w[0] == "link" && w[1] == base)
+    })?;
+    let own = facts.steps[at].value(&["name"])?;
+    let early = facts.steps[..at].iter().any(|s| s.has(name));
+    (own != name && !early && !facts.source.holds(&["vconfig"])).then_some((own, at))
+}

@@ -123,6 +123,8 @@ pub(crate) struct Syntax {
     pub functions: BTreeMap<String, u32>,
     /// Where `exit`, `return` and their like stand, and `set` with options that end a script.
     pub ends: Vec<(usize, usize, End)>,
+    /// The line of the first `exit` that nothing is a condition of.
+    pub over: Option<u32>,
     /// The highest of `$1`, `$2`, … that is read outside functions.
     pub positional: usize,
     /// Commands by line: those of several lines by each.

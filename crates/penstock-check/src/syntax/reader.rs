@@ -657,6 +657,9 @@ impl<'a> Reader<'a> {
                 let turns = |f: &Frame| matches!(f, Frame::Loop(n) if self.out.loops[*n].word != "for");
                 let end = if self.frames.iter().any(turns) { End::ExitOfLoop } else { End::Exit };
                 self.out.ends.push((name.start, name.end, end));
+                if self.frames.is_empty() {
+                    self.out.over.get_or_insert(name.line);
+                }
             }
             "exec" if words.len() > 1 => self.out.ends.push((name.start, name.end, End::Exec)),
             "return" | "break" | "continue" => self.out.ends.push((name.start, name.end, End::Return)),

@@ -100,6 +100,7 @@ const TABLES: [&[Rule]; 46] = [
     forwarding::RULES,
     again::RULES,
     empty::RULES,
+    nat::TO_LOOPBACK,
     links::LATER,
 ];
 

@@ -1,4 +1,4 @@
-//! PS22x: addresses that were translated before the qdisc sees them.
+//! PS22x and PS353: addresses that were translated before the qdisc sees them, and one that no packet may come to.
 
 use crate::facts::{Device, Facts};
 use crate::filters::{Field, Filter};
@@ -36,15 +36,16 @@ pub const RULES: &[Rule] = &[
               device's ingress.",
         find: wrong_way,
     },
-    Rule {
-        code: "PS353",
-        severity: Level::Warning,
-        about: "packets from outside are sent to 127.0.0.1, where none may come",
-        why: "Linux drops what comes in by a card and goes to 127.0.0.0/8 without a word (`ip_route_input_slow`), unless `net.ipv4.conf.NAME.route_localnet` is 1 for that \
-            card or for all. With it other machines of the network reach what listens on 127.0.0.1 alone: REDIRECT, or an address of the machine, needs no setting.",
-        find: to_loopback,
-    },
 ];
+
+pub const TO_LOOPBACK: &[Rule] = &[Rule {
+    code: "PS353",
+    severity: Level::Warning,
+    about: "packets from outside are sent to 127.0.0.1, where none may come",
+    why: "Linux drops what comes in by a card and goes to 127.0.0.0/8 without a word (`ip_route_input_slow`), unless `net.ipv4.conf.NAME.route_localnet` is 1 for that \
+        card or for all. REDIRECT needs no such setting: it leads to the card's own address, on which the program must listen then.",
+    find: to_loopback,
+}];
 
 /// Devices whose packets are masqueraded on the way out; an empty name is every device.
 pub fn translated(facts: &Facts) -> Vec<Option<&Iface>> {

@@ -278,10 +278,16 @@ fn classify(facts: &Facts, found: &mut Found) {
             found.at(at, &out.name, say);
             continue;
         }
-        if !there && owners.is_empty() {
+        // What leaves by a device with a qdisc of its own has nothing to do with the classes of others.
+        let own = out.and_then(|o| facts.devices.iter().find(|d| d.name == o.name && d.root().is_some()));
+        let owner = match own {
+            Some(own) => owners.iter().find(|d| d.name == own.name),
+            None => owners.first(),
+        };
+        if !there && owner.is_none() {
             another_major(facts, found, (id, at, text), out.map(|o| o.name.as_str()));
         }
-        if !there && let Some(device) = owners.first() {
+        if !there && let Some(device) = owner {
             let step = &facts.steps[at];
             let have: Vec<String> = device.classes_of(id.qdisc()).take(8).map(|c| c.id.to_string()).collect();
             let by_nft = step.value(&["--set-class"]).is_none();

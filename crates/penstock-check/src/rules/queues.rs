@@ -46,7 +46,7 @@ pub const RULES: &[Rule] = &[
         "With room for one packet every pair of packets loses one. Give it a few milliseconds of its rate.",
         fifo_short,
     ),
-    Rule::note(
+    Rule::warning(
         "PS146",
         "sfq without perturb",
         "sfq sorts flows by a hash into 1024 slots. Two flows that share a slot share one turn, and without `perturb` they do so for as long as the qdisc lives. \

@@ -398,24 +398,29 @@ fn ways_that_are_none_are_counted() {
 
 #[test]
 fn a_packet_that_no_tunnel_takes_is_refused() {
-    let mut net = over_router("gre key 7");
-    // Another key.
-    run(&mut net, 2, &["ip link set t0 type gre key 8"]);
-    net.send(0, udp("10.9.0.1", "10.9.0.2", 100)).unwrap();
-    wait(&mut net, 10);
-    assert_eq!(net.dropped, [(2, "tunnel", "no-tunnel")]);
-    let heard = net.delivered.iter().find_map(|(host, p)| match p.l4 {
-        L4::Icmp(i) if *host == 0 => Some((i.ty, i.code)),
-        _ => None,
-    });
-    assert_eq!(heard, Some((icmp::DEST_UNREACH, 3)));
-    // The next packet goes, and its sender hears that the host is unreachable.
-    net.delivered.clear();
-    net.send(0, udp("10.9.0.1", "10.9.0.2", 100)).unwrap();
-    let told = net.delivered.iter().any(|(host, p)| {
-        *host == 0 && matches!(p.l4, L4::Icmp(i) if (i.ty, i.code) == (icmp::DEST_UNREACH, 1))
-    });
-    assert!(told, "{:?}", net.delivered);
+    // Another key, another peer. Of GRE a port that cannot be reached is no failure of its link (ipgre_err, ipip_err).
+    for (kind, other, fails) in [
+        ("gre key 7", "ip link set t0 type gre key 8", false),
+        ("ipip", "ip link set t0 type ipip remote 10.0.1.77", true),
+    ] {
+        let mut net = over_router(kind);
+        run(&mut net, 2, &[other]);
+        net.send(0, udp("10.9.0.1", "10.9.0.2", 100)).unwrap();
+        wait(&mut net, 10);
+        assert_eq!(net.dropped, [(2, "tunnel", "no-tunnel")], "{kind}");
+        let heard = net.delivered.iter().find_map(|(host, p)| match p.l4 {
+            L4::Icmp(i) if *host == 0 => Some((i.ty, i.code)),
+            _ => None,
+        });
+        assert_eq!(heard, Some((icmp::DEST_UNREACH, 3)), "{kind}");
+        // The next packet goes, and its sender hears that the host is unreachable where the link has failed.
+        net.delivered.clear();
+        net.send(0, udp("10.9.0.1", "10.9.0.2", 100)).unwrap();
+        let told = net.delivered.iter().any(|(host, p)| {
+            *host == 0 && matches!(p.l4, L4::Icmp(i) if (i.ty, i.code) == (icmp::DEST_UNREACH, 1))
+        });
+        assert_eq!(told, fails, "{kind}: {:?}", net.delivered);
+    }
     // A machine without any such tunnel does not know the protocol.
     let mut net = over_router("gre");
     run(&mut net, 2, &["ip link del t0"]);

@@ -212,6 +212,8 @@ pub(crate) struct Settings {
     /// `conf.all.rp_filter` and `conf.default.rp_filter`: 0 none, 1 strict, 2 loose.
     pub(crate) rp_filter: u8,
     pub(crate) rp_filter_begins: u8,
+    /// `conf.default.forwarding`, where it is not the machine's.
+    pub(crate) forwarding_begins: Option<bool>,
     /// What `conf.all` and `conf.default` say of redirects.
     pub(crate) redirects: redirect::Redirects,
     pub(crate) redirects_begin: redirect::Redirects,
@@ -252,6 +254,7 @@ impl Settings {
     pub(crate) fn inherit_conf(&mut self, first: &Settings) {
         self.ip_forward = first.ip_forward;
         (self.rp_filter, self.rp_filter_begins) = (first.rp_filter, first.rp_filter_begins);
+        self.forwarding_begins = first.forwarding_begins;
         self.filters_sources = first.rp_filter > 0;
         (self.redirects, self.redirects_begin) = (first.redirects, first.redirects_begin);
         (self.has_valid_marks, self.accepts_local) = (first.has_valid_marks, first.accepts_local);
@@ -269,6 +272,7 @@ impl Default for Settings {
             filters_sources: false,
             rp_filter: 0,
             rp_filter_begins: 0,
+            forwarding_begins: None,
             redirects: redirect::Redirects::ON,
             redirects_begin: redirect::Redirects::ON,
             redirect_limits: [None; 3],

@@ -3,7 +3,7 @@
 //! Follows: procps-ng 4.0 `sysctl.c`; linux v6.12 `net/ipv4/devinet.c` (`ip_forward` writes every device's
 //! `forwarding`), `sysctl_net_ipv4.c`.
 //! Differs: the keys in [`keys`] and no others; what follows from each stands there, and [`Host::unfollowed_settings`] tells those from which
-//! less follows than on Linux. `default.forwarding` is the machine's.
+//! less follows than on Linux.
 
 pub(crate) mod keys;
 mod more;
@@ -82,7 +82,7 @@ impl Host {
         device.rp_filter = self.sysctl.rp_filter_begins;
         self.sysctl.filters_sources |= device.rp_filter > 0;
         device.redirects = self.sysctl.redirects_begin;
-        (device.forwarding, device.has_own_conf) = (None, false);
+        (device.forwarding, device.has_own_conf) = (self.sysctl.forwarding_begins, false);
         let (name, mut new) = (&device.name, Vec::new());
         for folder in ["net.ipv4.conf.", "net.ipv6.conf."] {
             let default = format!("{folder}default.");
@@ -163,7 +163,10 @@ impl Host {
                 }
                 let begins = self.begins(key)?;
                 if let Some(name) = forwarding_of(key) {
-                    let own = self.devices.iter().find(|d| d.name == name).and_then(|d| d.forwarding);
+                    let own = match name {
+                        "default" => self.sysctl.forwarding_begins,
+                        _ => self.devices.iter().find(|d| d.name == name).and_then(|d| d.forwarding),
+                    };
                     return flag(own.unwrap_or(self.sysctl.ip_forward));
                 }
                 if let Some(number) = self.setting6(key).or_else(|| self.neigh_setting(key)) {
@@ -236,6 +239,7 @@ impl Host {
                 if self.sysctl.ip_forward != on {
                     //= linux v6.12 net/ipv4/devinet.c inet_forward_change
                     self.sysctl.ip_forward = on;
+                    self.sysctl.forwarding_begins = None;
                     let redirects = u8::from(!on).to_string();
                     self.sysctl.kept.insert("net.ipv4.conf.all.accept_redirects".to_owned(), redirects);
                     self.sysctl.redirects.accept = !on;
@@ -251,6 +255,8 @@ impl Host {
                     device.forwarding = Some(on);
                 }
             }
+            //= linux v6.12 net/ipv4/devinet.c devinet_sysctl_forward: devices that are there keep what they have
+            "net.ipv4.conf.default.forwarding" => self.sysctl.forwarding_begins = Some(number()? != 0),
             "net.ipv4.ip_default_ttl" => {
                 let ttl = u8::try_from(number()?).ok().filter(|&t| t > 0).ok_or(INVALID)?;
                 self.sysctl.default_ttl = ttl;

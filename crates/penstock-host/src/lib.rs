@@ -249,19 +249,6 @@ impl Settings {
         self.controls.clone_from(&from.controls);
         self.parameters.clone_from(&from.parameters);
     }
-    /// What a new network namespace has of the machine's first: `net.ipv4.conf.all` and `default`.
-    //= linux v6.12 net/ipv4/devinet.c devinet_init_net
-    pub(crate) fn inherit_conf(&mut self, first: &Settings) {
-        self.ip_forward = first.ip_forward;
-        (self.rp_filter, self.rp_filter_begins) = (first.rp_filter, first.rp_filter_begins);
-        self.forwarding_begins = first.forwarding_begins;
-        self.filters_sources = first.rp_filter > 0;
-        (self.redirects, self.redirects_begin) = (first.redirects, first.redirects_begin);
-        (self.has_valid_marks, self.accepts_local) = (first.has_valid_marks, first.accepts_local);
-        let of_all = |key: &str| ["all.", "default."].iter().any(|n| key.starts_with(n));
-        let conf = first.kept.iter().filter(|k| k.0.strip_prefix("net.ipv4.conf.").is_some_and(of_all));
-        self.kept.extend(conf.map(|(k, v)| (k.clone(), v.clone())));
-    }
 }
 
 impl Default for Settings {

@@ -7,7 +7,8 @@
 //!
 //! Follows: linux v6.12 `net/core/net_namespace.c` (`peernet2id_alloc`, `cleanup_net`), `net/core/dev.c`
 //! `__dev_change_net_namespace`, `default_device_exit_net`.
-//! Differs: a namespace that is deleted loses its devices at once, whoever still has a socket in it.
+//! Differs: a namespace that is deleted loses its devices at once, whoever still has a socket in it. A new one begins with none of the settings of another, as where the machine
+//! is a namespace itself (on real kernels it is); of the first of all Linux takes over `net.ipv4.conf.all` and `default` (`devinet_init_net`).
 
 use crate::device::Lower;
 use crate::{Host, Output};
@@ -118,9 +119,6 @@ impl Host {
         host.default_qdisc = self.default_qdisc;
         (host.clock, host.hz) = (self.clock, self.hz);
         host.sysctl.inherit(&self.sysctl);
-        if let Some(first) = self.space_ref(0) {
-            host.sysctl.inherit_conf(&first.sysctl);
-        }
         host.six.asks = self.six.asks;
         host.six.on = self.six.asks;
         host.new_device("lo", "loopback", None);

@@ -38,7 +38,7 @@ fn in_every_process_and_thread() {
     }
     for n in 0..20 {
         let mut child = Command::new(std::env::current_exe().unwrap());
-        child.args(["--exact", "in_every_process_and_thread", "--nocapture", "--test-threads=1"]);
+        child.args(["--exact", "same_bytes::in_every_process_and_thread", "--nocapture", "--test-threads=1"]);
         child
             .env(CHILD, "1")
             .env("TZ", ["UTC", "Asia/Tokyo", "America/Lima"][n % 3])

@@ -216,7 +216,7 @@ fn ping_prints_what_was_recorded_of_iputils() {
 /// What is not simulated says so before the run, whatever stands beside it.
 #[test]
 fn what_ping_cannot_do_here_is_refused_by_name() {
-    for line in ["-b b", "-I eth0 fd77::1", "-R b", "b c", "-I fe80::1%eth0 b"] {
+    for line in ["-b b", "-R b", "b c"] {
         let args: Vec<&str> = line.split(' ').collect();
         let failure = Ping::parse(&args, Kernel::V6_12).err().unwrap();
         assert!(

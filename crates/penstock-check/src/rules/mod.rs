@@ -54,7 +54,7 @@ pub(crate) use errors::gives_up;
 pub(crate) use settings::{meant as setting_meant, missed as setting_missed};
 
 /// The tables, in the order of their codes.
-const TABLES: [&[Rule]; 46] = [
+const TABLES: [&[Rule]; 47] = [
     errors::RULES,
     removed::RULES,
     cause::RULES,

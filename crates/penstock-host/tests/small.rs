@@ -142,7 +142,6 @@ const APART: &[(&str, &[(u64, usize)])] = &[
         "what `default` says of IPv4 is also said of devices without an address (devinet_copy_dflt_conf)",
         &[(203, 46), (207, 32), (207, 52), (207, 59), (211, 50), (211, 52), (211, 54), (211, 59)],
     ),
-    ("`forwarding` of `default` of IPv4 is its own", &[(208, 49), (213, 48)]),
     ("`ignore_routes_with_linkdown` of `all` of IPv6 is said of each device", &[(204, 50)]),
     ("where a device stands in `ip ntable` that IPv6 has left and come back to", &[(210, 55), (212, 52)]),
     ("80 is the address 0.0.0.80", &[(301, 39)]),

@@ -100,8 +100,8 @@ const TABLES: [&[Rule]; 47] = [
     forwarding::RULES,
     again::RULES,
     empty::RULES,
-    nat::TO_LOOPBACK,
     links::LATER,
+    nat::TO_LOOPBACK,
 ];
 
 /// Every rule.

@@ -103,6 +103,7 @@ pub(crate) fn read(text: &str) -> Syntax {
         out: Syntax::default(),
         programs: programs(text),
         deep: 0,
+        shells: 0,
         defined: 0,
     };
     reader.within(0, text.len(), 1);
@@ -326,6 +327,8 @@ struct Reader<'a> {
     out: Syntax,
     programs: BTreeSet<String>,
     deep: usize,
+    /// Shells within that commands are read in: `( … )`, substitutions.
+    shells: usize,
     /// Functions so far.
     defined: usize,
 }
@@ -336,7 +339,9 @@ impl<'a> Reader<'a> {
         if self.deep >= DEEP {
             return;
         }
+        let nested = usize::from(self.deep > 0);
         self.deep += 1;
+        self.shells += nested;
         let outer = std::mem::replace(&mut self.tokens, tokens(self.text, from, to, line));
         let at = std::mem::replace(&mut self.at, 0);
         while self.at < self.tokens.len() {
@@ -349,6 +354,7 @@ impl<'a> Reader<'a> {
         }
         self.tokens = outer;
         self.at = at;
+        self.shells -= nested;
         self.deep -= 1;
     }
 
@@ -461,7 +467,9 @@ impl<'a> Reader<'a> {
             }
             "(" => {
                 self.at += 1;
+                self.shells += 1;
                 self.list(&[]);
+                self.shells -= 1;
                 self.skip(")");
             }
             "if" => self.condition(),
@@ -657,7 +665,7 @@ impl<'a> Reader<'a> {
                 let turns = |f: &Frame| matches!(f, Frame::Loop(n) if self.out.loops[*n].word != "for");
                 let end = if self.frames.iter().any(turns) { End::ExitOfLoop } else { End::Exit };
                 self.out.ends.push((name.start, name.end, end));
-                if self.frames.is_empty() {
+                if self.frames.is_empty() && self.shells == 0 {
                     self.out.over.get_or_insert(name.line);
                 }
             }

@@ -1,10 +1,11 @@
 //! Where every packet is that a machine holds, and whether its devices account for all that they were given.
 
+use crate::proxy::Waiting;
 use crate::{Effect, Host};
 use penstock_packet::Skb;
 
 impl Host {
-    /// Shows every packet that is somewhere inside: in qdiscs, waiting for ARP or for the rest of its datagram, or lost by
+    /// Shows every packet that is somewhere inside: in qdiscs, waiting for ARP, for its answer by a proxy or for the rest of its datagram, or lost by
     /// a command and not yet fetched ([`Host::take_effects`]).
     pub fn packets(&self, see: &mut dyn FnMut(&Skb)) {
         for device in self.devices.iter() {
@@ -13,6 +14,7 @@ impl Host {
         self.teql_packets().for_each(|packet| see(packet));
         self.wireguard_packets().for_each(|packet| see(packet));
         self.neigh.iter().flat_map(|neigh| &neigh.queue).for_each(|packet| see(packet));
+        self.waiting.iter().flat_map(Waiting::packets).for_each(|packet| see(packet));
         self.frags.packets().for_each(|packet| see(packet));
         let six = self.six.frags.packets().chain(self.six.tracked_frags.packets());
         six.for_each(|packet| see(packet));

@@ -22,6 +22,13 @@ pub(crate) struct Waiting {
     dice: Option<Rng>,
 }
 
+impl Waiting {
+    /// The questions.
+    pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.queue.iter().map(|(_, packet)| packet)
+    }
+}
+
 impl Host {
     /// The entry for an address on a device (`pneigh_lookup`).
     pub(crate) fn proxy_of(&self, ifindex: u32, addr: IpAddr) -> Option<&Proxy> {
@@ -233,7 +240,11 @@ mod tests {
             for n in 1..=9 {
                 net.send(0, echo(&format!("10.0.2.{n}"))).unwrap();
             }
+            // Nobody loses sight of them.
+            let lost = net.dropped.iter().filter(|d| d.2 == "proxy-queue").count();
+            assert_eq!(net.hosts[1].held_packets() as usize, 9 - lost);
             net.run(Time::from_ns(900_000_000));
+            assert_eq!(net.hosts[1].held_packets(), 0);
             let told = net.frames.iter().filter(|f| f.1 == 1 && told(&f.2).is_some()).count();
             (told, net.dropped.iter().filter(|d| d.2 == "proxy-queue").count())
         };

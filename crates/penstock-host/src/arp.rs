@@ -7,9 +7,9 @@
 use crate::device::NOARP;
 use crate::neigh::{Nud, Parm};
 use crate::route::{Hop, Key, RouteKind};
-use crate::{Address, Host, HostCx, timer};
+use crate::{Address, Host, HostCx, Timer, timer};
 use penstock_model::{Kernel, Time};
-use penstock_packet::{Arp, Ipv4, L3, L4, Packet, Pool, Skb};
+use penstock_packet::{Arp, Ipv4, L3, L4, Packet, Skb};
 use std::net::{IpAddr, Ipv4Addr};
 
 pub(crate) const MAC_BROADCAST: [u8; 6] = [0xff; 6];
@@ -214,11 +214,14 @@ impl Host {
         if silent || self.conf_max(ifindex, "arp_notify") == 0 {
             return;
         }
-        let (mut pool, mut out) = (Pool::new(), std::mem::take(&mut self.pending));
-        let mut cx = HostCx { now, pool: &mut pool, out: &mut out };
-        self.announce_addresses(ifindex, &mut cx);
-        out.append(&mut self.pending);
-        self.pending = out;
+        // A command has no frames to give: the next thing that happens here is this.
+        self.timers.insert(now, Timer::Announce(ifindex));
+    }
+    /// The time for that has come.
+    pub(crate) fn announce_timer_fired(&mut self, ifindex: u32, cx: &mut HostCx<'_>) {
+        if self.devices.get(ifindex).is_some_and(|d| d.up) {
+            self.announce_addresses(ifindex, cx);
+        }
     }
 }
 
@@ -383,6 +386,7 @@ mod tests {
         let told = |lines: &[&str]| {
             let mut net = set(&[], &["ip addr add 10.0.1.7/24 dev eth0"]);
             lines.iter().for_each(|line| net.exec(1, line));
+            net.run(Time::ZERO);
             let said = net.frames.iter().filter_map(|f| match f.2.l3 {
                 L3::Arp(a) if (a.op, a.spa) == (1, a.tpa) => Some(format!("{} {:?}", a.spa, a.sha[5])),
                 _ => None,

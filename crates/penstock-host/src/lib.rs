@@ -181,6 +181,8 @@ pub(crate) enum Timer {
     Bond(u32),
     /// Questions for others' addresses are answered, of IPv6 or of ARP.
     Proxy(bool),
+    /// A device tells its addresses (`arp_notify`).
+    Announce(u32),
     /// A WireGuard device has something to send, or a timer of one of its peers goes off.
     WireGuard(u32),
     /// The addresses of IPv6, or of IPv4, are looked at: some may be over.

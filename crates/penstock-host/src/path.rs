@@ -421,6 +421,7 @@ impl Host {
             match timer {
                 Timer::Neigh(at) => self.neigh_timer_fired(at, cx),
                 Timer::Proxy(six) => self.proxy_timer_fired(six, cx),
+                Timer::Announce(ifindex) => self.announce_timer_fired(ifindex, cx),
                 Timer::Fragments(id) => self.fragments_expired(id, cx),
                 Timer::Fragments6(by, id) => self.fragments6_expired(by, id, cx),
                 Timer::Bond(ifindex) => self.bond_timer_fired(ifindex, cx),

@@ -166,7 +166,7 @@ impl Host {
             if own && self.arp_ignores(ifindex, arp.spa, arp.tpa) {
                 return cx.pool.free(frame);
             }
-            if own || self.answers_for(ifindex, arp, &hop) {
+            if own || self.answers_for(ifindex, arp.spa, arp.tpa, &hop) {
                 let at = self.neigh.find_or_create(ifindex, arp.spa.into(), cx.now);
                 self.neigh_update(at, arp.sha, Nud::Stale, true, cx);
                 if own || waited || to_us || self.neigh.parm(false, ifindex, Parm::ProxyDelay) == 0 {

@@ -181,6 +181,8 @@ pub(crate) enum Timer {
     Bond(u32),
     /// Questions for others' addresses are answered, of IPv6 or of ARP.
     Proxy(bool),
+    /// A neighbour is asked for, of which nobody waits for an answer.
+    Solicit(u32),
     /// A device tells its addresses (`arp_notify`).
     Announce(u32),
     /// A WireGuard device has something to send, or a timer of one of its peers goes off.

@@ -59,6 +59,20 @@ impl Host {
         packet: Option<Packet>,
         cx: &mut HostCx<'_>,
     ) -> (bool, Option<Packet>) {
+        let (usable, back, solicits) = self.neigh_event(oif, at, packet, cx);
+        if solicits {
+            self.neigh_probe(at, cx);
+        }
+        (usable, back)
+    }
+    /// The same without the question: whether it is to be asked now.
+    pub(crate) fn neigh_event(
+        &mut self,
+        oif: u32,
+        at: u32,
+        packet: Option<Packet>,
+        cx: &mut HostCx<'_>,
+    ) -> (bool, Option<Packet>, bool) {
         let now_tick = timer::jiffies(self.kernel, cx.now);
         let n = self.neigh.at_mut(at);
         n.used = now_tick;
@@ -81,7 +95,7 @@ impl Host {
                             reason: "neigh-failed",
                         });
                     }
-                    return (false, None);
+                    return (false, None, false);
                 }
                 n.probes = ucast;
                 n.state = Nud::Incomplete;
@@ -104,15 +118,12 @@ impl Host {
             _ => {}
         }
         if self.neigh.at(at).state != Nud::Incomplete {
-            return (true, packet);
+            return (true, packet, false);
         }
         if let Some(packet) = packet {
             self.neigh_wait(oif, at, packet, cx);
         }
-        if solicit {
-            self.neigh_probe(at, cx);
-        }
-        (false, None)
+        (false, None, solicit)
     }
     /// A packet waits for the neighbour's hardware address; the oldest give way where too many do.
     fn neigh_wait(&mut self, oif: u32, at: u32, packet: Packet, cx: &mut HostCx<'_>) {

@@ -9,6 +9,7 @@ mod source;
 
 use self::source::Refused;
 use crate::fragment::{IP_DF, IP_MF, IP_OFFSET};
+use crate::neigh::Nud;
 use crate::netfilter::{Fate, Hook};
 use crate::route::{Hop, Key, Ports, RouteKind};
 use crate::{Effect, Host, HostCx, Timer, icmp, snmp};
@@ -421,6 +422,8 @@ impl Host {
             match timer {
                 Timer::Neigh(at) => self.neigh_timer_fired(at, cx),
                 Timer::Proxy(six) => self.proxy_timer_fired(six, cx),
+                Timer::Solicit(at) if self.neigh.at(at).state == Nud::Incomplete => self.neigh_probe(at, cx),
+                Timer::Solicit(_) => {}
                 Timer::Announce(ifindex) => self.announce_timer_fired(ifindex, cx),
                 Timer::Fragments(id) => self.fragments_expired(id, cx),
                 Timer::Fragments6(by, id) => self.fragments6_expired(by, id, cx),

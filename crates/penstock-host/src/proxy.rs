@@ -4,12 +4,12 @@
 //! `net/ipv6/ndisc.c` `pndisc_constructor`, `pndisc_is_router`.
 
 use crate::neigh::{Parm, Proxy};
-use crate::route::{Hop, RouteKind};
+use crate::route::{Hop, Key, RouteKind};
 use crate::{Effect, Host, HostCx, Timer, timer};
 use penstock_model::{Rng, Time};
-use penstock_packet::{Arp, Packet};
+use penstock_packet::Packet;
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Questions that wait for their answers, of one family (`proxy_queue`, `proxy_timer`).
 #[derive(Default)]
@@ -60,12 +60,12 @@ impl Host {
 
     /// Whether ARP answers for an address that `hop` leads to.
     //= linux v6.12 net/ipv4/arp.c arp_process, arp_fwd_proxy, arp_fwd_pvlan; net/ipv4/route.c __mkroute_input for what is not IP
-    pub(crate) fn answers_for(&self, ifindex: u32, arp: Arp, hop: &Hop) -> bool {
+    pub(crate) fn answers_for(&self, ifindex: u32, asker: Ipv4Addr, target: Ipv4Addr, hop: &Hop) -> bool {
         if hop.kind != Some(RouteKind::Unicast) || !self.forwards_from(ifindex) {
             return false;
         }
         if hop.oif == ifindex {
-            return arp.spa != arp.tpa && self.conf_max(ifindex, "proxy_arp_pvlan") > 0;
+            return asker != target && self.conf_max(ifindex, "proxy_arp_pvlan") > 0;
         }
         let medium = |ifindex: u32| self.conf_of(&self.devices[ifindex].name, "medium_id");
         let proxies = self.conf_max(ifindex, "proxy_arp") > 0
@@ -74,7 +74,7 @@ impl Host {
                 -1 => false,
                 own => !matches!(medium(hop.oif), out if out == own || out == -1),
             };
-        proxies || self.proxy_of(ifindex, arp.tpa.into()).is_some()
+        proxies || self.proxy_of(ifindex, target.into()).is_some()
     }
     /// Whether neighbour discovery answers for an address on a device, and whether as a router.
     pub(crate) fn answers_for6(&self, ifindex: u32, target: Ipv6Addr) -> Option<bool> {
@@ -83,6 +83,16 @@ impl Host {
             return None;
         }
         self.proxy_of(ifindex, target.into()).map(|p| p.router)
+    }
+    /// Whether this machine answers for an address of another, where somebody asks for it on the link of a device.
+    pub fn answers_for_other(&self, ifindex: u32, addr: IpAddr) -> bool {
+        match addr {
+            IpAddr::V4(addr) => {
+                let hop = self.fib.search_key(&Key { iif: ifindex, ..Key::to(addr) });
+                self.answers_for(ifindex, Ipv4Addr::UNSPECIFIED, addr, &hop)
+            }
+            IpAddr::V6(addr) => self.answers_for6(ifindex, addr).is_some(),
+        }
     }
     /// `net.ipv6.conf.NAME.proxy_ndp`.
     pub(crate) fn proxies_ndp(&self, name: &str) -> bool {

@@ -27,6 +27,26 @@ fn told(text: &str) -> (Vec<String>, Outcome) {
     (warnings, outcome)
 }
 
+/// An address that no other has is somebody's where a machine on the link answers for it.
+#[test]
+fn a_proxy_is_somebody() {
+    let text = |more: &str| {
+        let router = format!("setup = [\"sysctl -w net.ipv4.ip_forward=1\"{more}]");
+        let near = "setup = \"ip route add 10.0.1.0/24 dev eth0\"";
+        let routed =
+            ROUTED.replace("SETUP", &router).replace("via = \"10.0.0.254\"", near).replace("VIA", BACK);
+        routed + &app("a", "ping -c 1 10.0.1.2")
+    };
+    let (warnings, _) = told(&text(""));
+    assert!(
+        warnings.iter().any(|w| w.contains("nobody on the link of a:eth0 has the address 10.0.1.2")),
+        "{warnings:?}"
+    );
+    let (warnings, outcome) = told(&text(", \"sysctl -w net.ipv4.conf.all.proxy_arp=1\""));
+    assert_eq!(warnings, Vec::<String>::new());
+    assert_eq!(outcome.record.apps[0].exit, Some(0));
+}
+
 #[test]
 fn what_cannot_work_is_told_with_its_cause() {
     let routed = |setup: &str, via: &str| ROUTED.replace("SETUP", setup).replace("VIA", via);

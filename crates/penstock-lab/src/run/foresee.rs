@@ -6,7 +6,7 @@
 use super::build::Built;
 use super::record::is_one_of;
 use crate::experiment::{App, Experiment, Place};
-use penstock_host::Goes;
+use penstock_host::{Goes, NetDevice};
 use penstock_measure::record::{self, Record};
 use penstock_model::{Diagnostic, Severity};
 use penstock_sim::{Call, Intent, World};
@@ -219,14 +219,19 @@ impl<'a> Net<'a> {
                     format!("ip link set {} up, in the setup of {name}", device.name),
                 );
             }
-            let mut others = self.all_ends(link).filter(|e| e.host != name).filter_map(|e| {
+            let others = self.all_ends(link).filter(|e| e.host != name).filter_map(|e| {
                 let at = self.host(&e.host)?;
                 let machine = self.machine(at);
                 let device = machine.device(machine.ifindex(&e.dev)?)?;
                 Some((at, device))
             });
-            // Linux answers ARP for any address of the machine, whichever device it stands on (arp_ignore 0).
-            let next = others.find(|(at, device)| device.up && self.holds.contains(&(*at, way.next)));
+            let others: Vec<_> = others.filter(|(_, device)| device.up).collect();
+            // Linux answers ARP for any address of the machine, whichever device it stands on (arp_ignore 0); and a proxy for those of others.
+            let holds = others.iter().find(|(at, _)| self.holds.contains(&(*at, way.next)));
+            let answers = |(at, device): &&(usize, &NetDevice)| {
+                self.machine(*at).answers_for_other(device.ifindex, way.next)
+            };
+            let next = holds.or_else(|| others.iter().find(answers)).copied();
             at = match next {
                 Some((next, _)) => next,
                 None if machine.neighbours().iter().any(|n| n.addr == way.next) => {

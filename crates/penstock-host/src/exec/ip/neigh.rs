@@ -6,7 +6,7 @@ use super::{Done, errno};
 use crate::device::{LOOPBACK, NOARP, POINTOPOINT};
 use crate::neigh::Proxy;
 use crate::six::{MIN_MTU, group_mac};
-use crate::{Host, HostCx, Nud};
+use crate::{Host, HostCx, Nud, Timer};
 use penstock_lang::ip::{self, Family, Form, NeighFilter, NeighSpec, NeighVerb, NeighView};
 use penstock_model::{KernelError, Time};
 use penstock_packet::Pool;
@@ -282,7 +282,10 @@ impl Host {
     fn neigh_use(&mut self, ifindex: u32, at: u32, now: Time) {
         let (mut pool, mut out) = (Pool::new(), std::mem::take(&mut self.pending));
         let mut cx = HostCx { now, pool: &mut pool, out: &mut out };
-        self.neigh_event_send(ifindex, at, None, &mut cx);
+        if self.neigh_event(ifindex, at, None, &mut cx).2 {
+            // A command has no frames to give: the next thing that happens here is the question.
+            self.timers.insert(now, Timer::Solicit(at));
+        }
         out.append(&mut self.pending);
         self.pending = out;
     }
